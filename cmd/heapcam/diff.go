@@ -86,7 +86,7 @@ func (p *replays) open() *heap.Replay {
 
 // count gives a replay that only counts.
 func (p *replays) count() *heap.Census {
-	s := newSkimSource(p.rec.Files...)
+	s := newCensusSource(p.rec.Files...)
 	p.srcs = append(p.srcs, s)
 	return heap.NewCensus(s)
 }

@@ -245,7 +245,7 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 	defer src.Close()
 	r := heap.NewReplay(src)
 	sums := check.Summaries(r)
-	counts := newSkimSource(files...)
+	counts := newCensusSource(files...)
 	defer counts.Close()
 	counted := check.Counts(heap.NewCensus(counts))
 	for {
