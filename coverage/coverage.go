@@ -319,7 +319,7 @@ func (l *Live) Sync(s *trace.Sync) error {
 	return nil
 }
 
-// agrees says whether a sync point tells nothing new: as many objects and bytes as the census gives, and no live sample
+// agrees says whether a sync point has nothing new: as many objects and bytes as the census gives, and no live sample
 // that is not known. It drops the live ones that the sync point does not name.
 func (l *Live) agrees(s *trace.Sync) bool {
 	if len(s.Lists) == 0 || l.total.sum() != (Count{s.Objects, s.Bytes}) {

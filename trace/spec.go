@@ -108,7 +108,7 @@ type Event struct {
 	Record  string   // its name in the text form
 }
 
-// BlockSpec tells which events a kind of block may hold.
+// BlockSpec says which events a kind of block may hold.
 type BlockSpec struct {
 	Kind     Kind
 	Name     string

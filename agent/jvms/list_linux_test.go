@@ -183,7 +183,7 @@ func TestWatch(t *testing.T) {
 					}
 				}
 			case <-ctx.Done():
-				t.Fatalf("%s was not told", what)
+				t.Fatalf("%s was not reported", what)
 			}
 		}
 	}

@@ -76,7 +76,7 @@ func (h *HeapHistory) Unpack(b []byte) error {
 		p.Sites[i].Site = site
 	}
 	*h = p.HeapHistory
-	// gob tells empty from nothing no more; JSON does.
+	// gob does not distinguish empty from nil; JSON does.
 	h.Collections, h.Seconds = append([]uint64{}, h.Collections...), append([]float64{}, h.Seconds...)
 	h.Classes, h.Sites = append([]History{}, h.Classes...), append([]History{}, h.Sites...)
 	return nil

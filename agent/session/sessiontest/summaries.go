@@ -7,7 +7,7 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// CheckSummaries holds the summaries of files against the model: each tells of collections of its own file, once, and
+// CheckSummaries holds the summaries of files against the model: each has collections of its own file, once, and
 // what they say lives is what lived.
 func CheckSummaries(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epoch) {
 	t.Helper()
@@ -33,7 +33,7 @@ func CheckSummaries(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epo
 			summaries++
 			for _, c := range s.Collections {
 				if !here[c.GC] {
-					t.Errorf("file %d: the summary tells of collection %d, which is told twice or not in the file",
+					t.Errorf("file %d: the summary has collection %d, which is in it twice or not in the file",
 						i, c.GC)
 				}
 				delete(here, c.GC)
