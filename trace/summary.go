@@ -2,8 +2,8 @@ package trace
 
 import "math"
 
-// Summary is a decoded SUMMARY block: the agent's figures of the collections since the summary before it in the file, so
-// that a long window can be read without replaying it. The events of the blocks it covers have the same in full.
+// Summary is a decoded SUMMARY block: the agent's figures of the collections since the summary before it in the file,
+// so that a long window can be read without replaying it. The events of the blocks it covers have the same in full.
 type Summary struct {
 	First, Last uint64 // the numbers of the collections that Collections describes
 	At          uint64 // the collection whose sync point Types and Sites sum up, 0: none
@@ -15,8 +15,8 @@ type Summary struct {
 	Sites                  []SiteSum
 }
 
-// CollectionRow is the row of one collection in a summary. Start, Dur, Probe and Sync are ns; Before is in use before it, Eden to
-// Humongous after it, bytes, Old with the archive. Objects and Bytes are those of the state, if it is known.
+// CollectionRow is the row of one collection in a summary. Start, Dur, Probe and Sync are ns. Before is in use before
+// it, Eden to Humongous after it, bytes, Old with the archive. Objects and Bytes are those of the state, if it is known.
 type CollectionRow struct {
 	GC, Kind, Flags, Start, Dur, Probe, Sync uint64
 	Before, Eden, Survivor, Old, Humongous   uint64

@@ -12,7 +12,7 @@ import (
 // SummaryCheck holds the summaries of a recording against its replay. Make one with Summaries before the first Next.
 type SummaryCheck struct {
 	Summaries, Collections, Types, Sites uint64 // compared
-	Swept                                uint64 // of Collections: since a Remark or Cleanup; what lives was not compared
+	Swept                                uint64 // of Collections: since a Remark or Cleanup; live objects not compared
 	Different                            uint64 // rows that say something else than the replay
 	First                                string // the first of them
 

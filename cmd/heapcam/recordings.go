@@ -215,8 +215,8 @@ func ringFolders(dir string) []string {
 	return out
 }
 
-// readAhead is how many bytes a source decompresses in advance, plus at most one frame. censusReadAhead is the same for a
-// source without tokens, which takes little time.
+// readAhead is how many bytes a source decompresses in advance, plus at most one frame. censusReadAhead is the same
+// for a source without tokens, which takes little time.
 const (
 	readAhead       = 32 << 20
 	censusReadAhead = 2 << 20

@@ -184,7 +184,8 @@ func TestKillAgent(t *testing.T) {
 		}
 		for _, hole := range h.holes {
 			if hole.reported != hole.missing {
-				t.Errorf("%d collections are missing before %d, gaps report %d", hole.missing, hole.before, hole.reported)
+				t.Errorf("%d collections are missing before %d, gaps report %d", hole.missing, hole.before,
+					hole.reported)
 			}
 			if !slices.ContainsFunc(away, hole.meets) {
 				running += hole.missing
