@@ -230,16 +230,16 @@ func (s span) meets(o span) bool {
 // of the one behind.
 type hole struct {
 	span
-	before        uint64 // the collection behind it
+	before            uint64 // the collection behind it
 	missing, reported int
 }
 
 // holes is what is missing in a recording and what tells of it.
 type holes struct {
-	holes                         []hole
+	holes                             []hole
 	recorded, missing, reported, gaps int
-	away                          int // gaps that say that the recorder was away
-	last                          uint64
+	away                              int // gaps that say that the recorder was away
+	last                              uint64
 }
 
 // readHoles reads the numbers of the epochs and the gaps between them, as they stand in the files.
