@@ -16,7 +16,7 @@ type Summary struct {
 }
 
 // CollectionRow is the row of one collection in a summary. Start, Dur, Probe and Sync are ns. Before is in use before
-// it, Eden to Humongous after it, bytes, Old with the archive. Objects and Bytes are those of the state, if it is known.
+// it, Eden to Humongous after it, bytes, Old with the archive. Objects and Bytes are the state's, if it is known.
 type CollectionRow struct {
 	GC, Kind, Flags, Start, Dur, Probe, Sync uint64
 	Before, Eden, Survivor, Old, Humongous   uint64
