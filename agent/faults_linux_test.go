@@ -171,7 +171,7 @@ func (d *disk) check() session.Status {
 	}
 	if st.Dropped.StoreEpochs > 0 &&
 		(!strings.Contains(d.log.String(), "the store refused a write") || st.StoreError == "") {
-		t.Errorf("%d epochs were dropped, and nobody was told: %q %s", st.Dropped.StoreEpochs, st.StoreError,
+		t.Errorf("%d epochs were dropped, and nobody could know: %q %s", st.Dropped.StoreEpochs, st.StoreError,
 			d.log.String())
 	}
 	if most := d.most.Load(); most > d.limit+1<<16 { // beside the ring: the folder for incidents and others
@@ -194,7 +194,7 @@ func only(ops ...faultfs.Op) func(e syscall.Errno) func(faultfs.Op, int) syscall
 }
 
 // TestFaultyDisk lets the file system below an agent fail for a while: recording degrades by whole epochs, which are
-// told, comes back by itself, keeps its limit, and what is there in the end is sound and true.
+// reported, recovers by itself, keeps its limit, and what is there in the end is sound and true.
 func TestFaultyDisk(t *testing.T) {
 	all := only(faultfs.Create, faultfs.Write, faultfs.Fsync, faultfs.Truncate, faultfs.Allocate, faultfs.Unlink,
 		faultfs.Rename, faultfs.Link, faultfs.Mkdir)

@@ -123,7 +123,7 @@ func TestHangingDisk(t *testing.T) {
 			t.Errorf("%d JVMs were asked: %v", n, err)
 		}
 		if got := x.p.Peek32(shmring.OffPause); got != step.want {
-			t.Errorf("the JVM of the recording that hangs is told %d, want %d", got, step.want)
+			t.Errorf("the JVM of the recording that hangs gets %d, want %d", got, step.want)
 		}
 	}
 	if read(x) || of(x).Collections == uint64(x.n) {

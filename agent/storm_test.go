@@ -16,7 +16,7 @@ import (
 
 // TestStormKeepsItsHistory: after a calm, ten minutes (of the stream) of one full collection a second, whose listings
 // alone would fill the ring several times. The recording still begins with the first collection, and each listing is
-// there or told.
+// there or reported.
 func TestStormKeepsItsHistory(t *testing.T) {
 	r := &rig{t: t, dir: t.TempDir()}
 	const m = 8 << 20

@@ -211,7 +211,7 @@ func TestDiffAgainstReference(t *testing.T) {
 	}
 }
 
-// TestDiffBySpaceWithoutIdentity: a full collection that is not told of takes identities, so that what left survivor
+// TestDiffBySpaceWithoutIdentity: an unreported full collection takes identities, so that what left survivor
 // space alive may have died there. Such a group stands with its bounds, but not where all of it is found in old space.
 func TestDiffBySpaceWithoutIdentity(t *testing.T) {
 	by, err := classify.NewLibrary().By("space, type")

@@ -32,7 +32,7 @@ type TrendPoint struct {
 	Bytes   uint64 `json:"bytes"`
 }
 
-// TrendRow is the course of a group, a figure for each collection.
+// TrendRow has a figure of one group for each collection.
 type TrendRow struct {
 	Path      []string `json:"path"`
 	Estimated bool     `json:"estimated,omitempty"`
@@ -329,7 +329,7 @@ var ErrTrend = fmt.Errorf(
 // moved is how far the row went from first to last, in bytes.
 func (r *TrendRow) moved() uint64 { return max(r.First, r.Last) - min(r.First, r.Last) }
 
-// Spark draws the course of the row's bytes from 0 on.
+// Spark draws the curve of the row's bytes from 0 on.
 func (r *TrendRow) Spark(width int) string {
 	v := make([]float64, len(r.Bytes))
 	for i, b := range r.Bytes {

@@ -15,7 +15,7 @@ import (
 	"github.com/heapcam/heapcam/heap"
 )
 
-// TestTrendAgainstReference: the course of each group is what the reference counts after each collection.
+// TestTrendAgainstReference: the figures of each group are what the reference counts after each collection.
 func TestTrendAgainstReference(t *testing.T) {
 	lib := classify.NewLibrary()
 	points := 0

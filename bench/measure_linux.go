@@ -26,7 +26,7 @@ type measurer struct {
 	done                 map[string]bool
 }
 
-// childResult is what the wrapper tells of its child.
+// childResult is what the wrapper reports of its child.
 type childResult struct {
 	PID     int
 	Wall    int64

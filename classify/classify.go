@@ -128,7 +128,7 @@ type Filter struct {
 	Keep  func(w *World, t *Tuple) (bool, error)
 }
 
-// Needs gives what the tuples must tell for these classifiers and filters, and the finest grain of addresses.
+// Needs gives what the tuples must have for these classifiers and filters, and the finest grain of addresses.
 func Needs(by []Classifier, filters []Filter) (Attr, uint64) {
 	var a Attr
 	grain := uint64(0)

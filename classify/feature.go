@@ -22,7 +22,7 @@ type featureRule struct {
 	from, to                       int
 }
 
-// FeatureError tells where a mapping file is wrong.
+// FeatureError says where a mapping file is wrong.
 type FeatureError struct {
 	File      string
 	Line, Col int

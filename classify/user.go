@@ -32,7 +32,7 @@ type definition struct {
 	Expression  string `yaml:"expression"`
 }
 
-// DefinitionError tells where a file of classifiers is wrong.
+// DefinitionError says where a file of classifiers is wrong.
 type DefinitionError struct {
 	File string
 	Line int // 0 if it is not known

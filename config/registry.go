@@ -20,11 +20,11 @@ var Groups = []Group{
 			Help: "Share of wall time that sampling may take: CPU time of all threads together. Above it, " +
 				"heapcam samples less often. With --sampling this limit is off, unless you set it too.",
 			More:   "heapcam samples more often again when there is room.",
-			Wins:   "overhead_cpu wins over it; it wins over sampling and sampling_target_live_samples.",
+			Wins:   "overhead_cpu overrides it.",
 			Reload: AtOnce},
 		{Key: "sampling_target_live_samples", Kind: Count, Default: "0", Zero: "no target; --sampling applies",
 			Help:   "Number of samples of live objects to aim for. heapcam adapts the sampling interval to it.",
-			Wins:   "sampling_max_overhead and overhead_cpu win over it.",
+			Wins:   "sampling_max_overhead and overhead_cpu override it.",
 			Reload: AtOnce},
 		{Key: "stack_depth", Kind: Count, Default: "64",
 			Help: "Number of frames that heapcam records of an allocation site, innermost first: 1 to 512.",
@@ -37,7 +37,7 @@ var Groups = []Group{
 			Default: "folded", Reload: NextAttach,
 			Help: "How heapcam records names of threads: off, folded (a # replaces each run of digits) or full."},
 		{Key: "allow_untested_jdk", Kind: Bool, Default: "false", Reload: NextAttach,
-			Help: "Record JDK versions that heapcam was not tested with, if a self-check passes."},
+			Help: "Record JDK versions between the tested ones, if a self-check passes. Newer JDKs need no setting."},
 	}},
 	{"Disk", []Def{
 		{Key: "out", Kind: Text, Placeholder: "DIR", Packaged: "/var/lib/heapcam",
@@ -45,37 +45,37 @@ var Groups = []Group{
 			Zero: "$HEAPCAM_OUT, else ./heapcam-recordings; for an agent of root /var/lib/heapcam"},
 		{Key: "max_trace_size", Kind: Bytes, Default: "1GiB",
 			Help: "Size on disk of the recording of one JVM. At least 1MiB. The newest data replaces the oldest.",
-			Wins: "max_total_size, keep_free and a full disk win over it."},
+			Wins: "max_total_size, keep_free and a full disk override it."},
 		{Key: "max_trace_size_deviation", Kind: Fraction, Default: "0.25",
 			Help: "How far a recording may be above or below its size: a fraction above 0, at most 0.5. It never " +
 				"exceeds size * (1 + deviation).",
-			More: "After the first fill it contains at least size * (1 - deviation) of complete trace."},
+			More: "Once the ring was full, the part that can be read without gaps has at least size * (1 - deviation)."},
 		{Key: "max_total_size", Kind: Bytes, Default: "0", Zero: "unlimited",
 			Help: "Size of all recordings and incidents together. Each JVM gets an equal part, at most its " +
 				"--max-trace-size.",
 			More: "A new JVM's ring takes space from ended rings first, the oldest first, then from larger " +
 				"ones, by whole files. heapcam refuses a ring that would get less than 1 MiB, and tries again later.",
-			Wins: "keep_free and a full disk win over it; it wins over max_trace_size and retain_ended."},
+			Wins: "keep_free and a full disk override it."},
 		{Key: "keep_free", Kind: Bytes, Default: "0", Zero: "no reserve",
 			Help: "Disk space that recordings leave free. With less, they stop growing and reuse their own space.",
-			More: "A ring that cannot even do that drops whole epochs and counts them.",
-			Wins: "It wins over max_trace_size and max_total_size."},
+			More: "A recording that cannot even do that drops whole collections and counts them.",
+			Wins: "A full disk overrides it."},
 		{Key: "retain_ended", Kind: Duration, Default: "0s", Zero: "until their space is needed",
 			Help: "How long to keep recordings of ended JVMs.",
-			Wins: "max_total_size removes them earlier."},
+			Wins: "max_total_size overrides it: recordings are removed earlier."},
 		{Key: "max_incidents_size", Kind: Bytes, Default: "4GiB", Zero: "no automatic incidents",
 			Help: "Size of all incidents together. To make room, heapcam deletes the oldest automatic incidents.",
-			Wins: "max_total_size wins over it."},
+			Wins: "max_total_size overrides it."},
 		{Key: "max_write_rate", Kind: Rate, Default: "0", Zero: "unlimited",
 			Help: "Bytes per second that one recording may write. Above it, heapcam lowers the depth.",
 			More: "It lowers the depth by one step after ten seconds above the limit. It raises the depth again " +
 				"after a minute below a quarter of the limit.",
-			Wins: "The smaller of it and the JVM's part of max_total_write_rate wins.", Reload: AtOnce},
+			Wins: "A smaller part of max_total_write_rate overrides it.", Reload: AtOnce},
 		{Key: "max_total_write_rate", Kind: Rate, Default: "0", Zero: "unlimited",
 			Help: "Bytes per second that all recordings together may write. Each JVM gets an equal part. Above " +
 				"its part, heapcam lowers its depth.",
 			More: "Other JVMs may use what one JVM does not use.",
-			Wins: "The smaller of the JVM's part and its max_write_rate wins.", Reload: AtOnce},
+			Wins: "A smaller max_write_rate overrides a JVM's part.", Reload: AtOnce},
 		{Key: "fsync_interval", Kind: Duration, Default: "1s",
 			Help: "Longest time between two fsync calls of a ring. A power failure loses at most this much."},
 		{Key: "compression", Kind: Choice, Choices: []string{"none", "partial", "full", "adaptive"},
@@ -83,7 +83,8 @@ var Groups = []Group{
 			Default:     "adaptive",
 			Help: "How heapcam compresses recordings: none, partial, full or adaptive (full while CPU and " +
 				"shared ring allow it).",
-			More: "partial compresses only while the shared ring is fuller than compression_threshold.",
+			More: "With partial, heapcam compresses only when it falls behind, so that less has to be written: while the " +
+				"shared ring is fuller than compression_threshold. With adaptive, it compresses less when CPU is short.",
 			Wins: "agent_max_cpu lowers it."},
 		{Key: "compression_threshold", Kind: Fraction, Default: "0.2",
 			Help: "With --compression partial: heapcam compresses only while the shared ring is fuller than this " +
@@ -94,31 +95,28 @@ var Groups = []Group{
 			Help: "Share of wall time that the probe may take from a JVM. Above it, heapcam lowers the depth and " +
 				"samples less often.",
 			More: "The probe measures it: its part of pauses, and its sampling callbacks.",
-			Wins: "The limit that is reached first wins, this one or overhead_pause; both win over depth and " +
-				"sampling.", Reload: AtOnce},
+			Wins: "None: with overhead_pause, the one that is reached first counts.", Reload: AtOnce},
 		{Key: "overhead_pause", Kind: Duration, Default: "0s", Packaged: "0s", Zero: "unlimited",
 			Help: "Longest time that recording may add to a pause without a sync point. Above it, heapcam lowers " +
 				"the depth.",
-			Wins: "The limit that is reached first wins, this one or overhead_cpu; both win over depth and " +
-				"sampling.", Reload: AtOnce},
+			Wins: "None: with overhead_cpu, the one that is reached first counts.", Reload: AtOnce},
 		{Key: "max_sync_pause", Kind: Duration, Default: "250ms", Zero: "unlimited",
 			Help: "Longest time that a sync point may add to a pause, 1ms to 1m. Larger heaps are recorded at " +
 				"depth samples.",
-			Wins: "It wins over depth and emergency.", Reload: NextAttach},
+			Wins: "A budget of overhead_cpu that leaves less time overrides it.", Reload: NextAttach},
 		{Key: "emergency", Kind: Choice, Choices: []string{"walk", "gc", "off"}, Placeholder: "MODE",
 			Default: "walk",
 			Help: "What heapcam does when a sync point is due and no collection happens: walk (a pause without a " +
-				"collection), gc (a full collection) or off (drop epochs and count them).",
-			Wins: "max_sync_pause wins over it."},
+				"collection), gc (a full collection) or off (drop collections and count them).",
+			Wins: "max_sync_pause overrides it."},
 		{Key: "shm_size", Kind: Bytes, Default: "0", Reload: NextAttach,
 			Zero: "4 MiB at first; it grows with the heap up to 64 MiB, or to 5 % of the cgroup's free memory if " +
 				"that is less",
 			Help: "Size of each JVM's shared ring, a power of two. The ring is memory of the JVM's cgroup.",
-			More: "At depth full it starts with up to 16 MiB. A larger ring replaces it when a listing of the " +
-				"heap, about 2 bytes per live object, would not fit. A size that you set does not change. The JVM " +
-				"maps the ring twice in a row, so its RSS counts the ring twice; its cgroup is charged once.",
-			Wins: "At 0 the limit of 5 % of the cgroup's memory wins. If a listing of the heap does not fit into " +
-				"such a ring, heapcam records the JVM without listings."},
+			More: "At depth full it starts with up to 16 MiB. A size that you set does not change. The RSS of the JVM " +
+				"counts the ring twice, its cgroup once.",
+			Wins: "At 0 the memory of the cgroup limits it. If the ring is then too small for a listing of the heap, " +
+				"heapcam records the JVM without listings."},
 	}},
 	{"The agent itself", []Def{
 		{Key: "agent_max_cpu", Kind: Percent, Default: "0%", Packaged: "50%", Zero: "unlimited",
@@ -130,7 +128,7 @@ var Groups = []Group{
 		{Key: "agent_max_memory", Kind: Bytes, Default: "0", Packaged: "1GiB", Zero: "unlimited",
 			Help: "Memory that the agent may use, without shared rings; at least 64MiB. Near the limit it starts " +
 				"no recording, then it stops the largest one.",
-			Wins: "The unit's MemoryHigh wins over it.", Reload: AtOnce},
+			Wins: "MemoryHigh of the systemd unit overrides it.", Reload: AtOnce},
 		{Key: "metrics", Kind: Text, Placeholder: "ADDRESS", Packaged: "127.0.0.1:9464", Zero: "none",
 			Help: "Address for Prometheus (/metrics) and for health checks (/healthz), such as 127.0.0.1:9464.",
 			More: "Everybody who can connect to it sees names of JVMs and sizes, and nothing else."},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -87,13 +88,42 @@ const referenceHead = `<!-- Generated from the registry of settings: go generate
 
 Each setting is a flag of ` + "`heapcam agent`" + `, a key of ` + "`/etc/heapcam/heapcam.yaml`" + ` and an environment
 variable: ` + "`--max-trace-size`, `max_trace_size`, `HEAPCAM_MAX_TRACE_SIZE`" + `. A flag wins over a variable, a
-variable over the file, and the file over the default. ` + "`run`, `record` and `attach`" + ` have some of these flags;
-` + "`heapcam help VERB`" + ` lists them. ` + "`heapcam config explain KEY`" + ` prints this page's text on a setting.
+variable over the file, and the file over the default. ` + "`run`, `record` and `attach`" + ` have some of these flags:
+the [verbs](verbs.md) list them. ` + "`heapcam config explain KEY`" + ` prints this page's text on a setting.
 [Configure](../how-to/configure.md) shows how to change settings.
 
 A size looks like ` + "`512KiB` or `16GiB`" + ` (powers of 1024), a duration like ` + "`250ms`, `90s` or `1h30m`" + `, a
-percentage like ` + "`2%`" + `. If two limits apply, the smaller one wins. The file ` + "`/etc/heapcam/disabled`" + `
-stops all recording. "Packaged" is the value that the deb and rpm packages set instead of the default.
+percentage like ` + "`2%`" + `. The file ` + "`/etc/heapcam/disabled`" + ` stops all recording. *Packaged* is the value that
+the deb and rpm packages set; where it is empty, they leave the default. *Limited by* names what overrides the setting.
+If several limits apply at once, the strictest counts: the lowest depth, the longest interval, the smallest size.
+`
+
+// referenceRules describes the one key that is no setting.
+const referenceRules = `
+## Rules
+
+` + "`rules`" + ` is a key of the file only: a list. The first rule that matches a JVM decides how it is recorded, and a JVM
+that no rule matches is recorded with the settings of the file.
+
+` + "```yaml" + `
+rules:
+  - match: {user: jenkins, main: "*Tool"}
+    record: false
+  - match: {unit: shop.service}
+    depth: full
+` + "```" + `
+
+| key of a rule | meaning |
+|---|---|
+| ` + "`match`" + ` | All conditions must be true. Without it the rule matches every JVM. |
+| ` + "`match.user`, `match.main`" + ` | User of the process; main class or file name of the jar. |
+| ` + "`match.flag`" + ` | One of the JVM's options. |
+| ` + "`match.cgroup`, `match.unit`" + ` | Path of the cgroup; unit of systemd. |
+| ` + "`match.container`" + ` | ` + "`true`" + `: the JVM has a root folder of its own. |
+| ` + "`record`" + ` | ` + "`false`" + `: the JVM is not recorded. |
+| a setting | Its value for these JVMs: each setting that takes effect at the next attach. |
+
+Texts are patterns with ` + "`*`, `?` and `[a-z]`" + `.
 `
 
 // Reference is the page docs/reference/settings.md.
@@ -109,7 +139,7 @@ func Reference() []byte {
 		fmt.Fprintf(&b, "| %s | `%s` |\n", r, strings.Join(keys, "`, `"))
 	}
 	for _, g := range Groups {
-		fmt.Fprintf(&b, "\n## %s\n\n| key | value | default | packaged | meaning | which limit wins |\n"+
+		fmt.Fprintf(&b, "\n## %s\n\n| key | value | default | packaged | meaning | limited by |\n"+
 			"|---|---|---|---|---|---|\n", g.Title)
 		for i := range g.Defs {
 			d := &g.Defs[i]
@@ -117,6 +147,7 @@ func Reference() []byte {
 				escapeCell(d.meaning()), escapeCell(d.Wins))
 		}
 	}
+	b.WriteString(referenceRules)
 	return []byte(b.String())
 }
 
@@ -135,7 +166,11 @@ func (d *Def) values() string {
 func (d *Def) meaning() string {
 	text := d.Help
 	if d.Zero != "" {
-		text += fmt.Sprintf(" `%s`: %s.", d.ZeroValue(), d.Zero)
+		if d.Kind == Text {
+			text += fmt.Sprintf(" If it is not set: %s.", d.Zero)
+		} else {
+			text += fmt.Sprintf(" `%s` = %s.", d.ZeroValue(), d.Zero)
+		}
 	}
 	if d.More != "" {
 		text += " " + d.More
@@ -150,7 +185,14 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-// escapeCell keeps text inside a cell of a Markdown table, and its asterisks and underscores as they are.
+// code names are keys, flags and variables.
+var codeName = regexp.MustCompile(`\$?\b[A-Za-z]+(?:_[A-Za-z]+)+\b(?:=\S+)?|--[a-z]+(?:-[a-z]+)*`)
+
+// escapeCell keeps text inside a cell of a Markdown table: keys, flags and variables become code, and asterisks stay.
 func escapeCell(text string) string {
-	return strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`).Replace(text)
+	parts := strings.Split(text, "`")
+	for i := 0; i < len(parts); i += 2 { // outside of code
+		parts[i] = codeName.ReplaceAllString(strings.NewReplacer("|", `\|`, "*", `\*`).Replace(parts[i]), "`$0`")
+	}
+	return strings.Join(parts, "`")
 }

@@ -155,7 +155,7 @@ func (w *world) rotate(n int, listing bool) {
 			}
 			if st := w.s.Stats(); !st.TooSmall || st.Needed != small.Needed || st.Cut != before.Cut+1 ||
 				st.Evicted != before.Evicted {
-				w.rt.Fatalf("not told: %+v, before %+v", st, before)
+				w.rt.Fatalf("not reported: %+v, before %+v", st, before)
 			}
 			w.p.TooLarge()
 			w.rotate(100, false)

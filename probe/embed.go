@@ -25,7 +25,7 @@ func (e *PlatformError) Error() string {
 // Is makes it an ErrNone: what cannot record has one exit code.
 func (e *PlatformError) Is(target error) bool { return target == ErrNone }
 
-// Version gives the version of the embedded probe, as its rings tell it; "" if there is none.
+// Version gives the version of the embedded probe, as its rings have it; "" if there is none.
 func Version() string {
 	b, err := Library()
 	if err != nil {

@@ -112,7 +112,7 @@ func TestEveryByteIsVerified(t *testing.T) {
 					bad[at] ^= x
 					v, got, damage, _ := check(bad)
 					if v.State != recording.Corrupt || v.Corrupt != 1 || len(v.At) != 1 || damage != 1 {
-						t.Fatalf("byte %d flipped by %#x: %+v, readers were told of %d damages", at, x, v, damage)
+						t.Fatalf("byte %d flipped by %#x: %+v, readers got %d damaged sections", at, x, v, damage)
 					}
 					if at >= indexAt && got != want {
 						t.Fatalf("byte %d of the index flipped by %#x: readers get other frames", at, x)

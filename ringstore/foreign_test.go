@@ -348,7 +348,7 @@ func TestCopyOfOpenFile(t *testing.T) {
 	}
 }
 
-// TestForeignOutlivesRing: where nothing but the number of files has told whose the folder is, that is still so when
+// TestForeignOutlivesRing: where nothing but the number of files showed whose the folder is, that is still so when
 // the ring has been removed.
 func TestForeignOutlivesRing(t *testing.T) {
 	dir, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")

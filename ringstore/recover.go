@@ -11,7 +11,7 @@ import (
 	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
-// Recovery tells what Open found.
+// Recovery is what Open found.
 type Recovery struct {
 	Resumed bool  // the folder held this session's recording
 	Torn    int64 // bytes of an unfinished frame that were cut off the newest file

@@ -44,7 +44,7 @@ const (
 // Detach asks the probe to stop. It answers by an END block and StateDetached.
 func (r *Ring) Detach() error { return r.set32(OffDetach, 1) }
 
-// Beat tells the probe that somebody reads. Wait does it too; call it at least every 2 s when busy elsewhere.
+// Beat shows the probe that somebody reads. Wait does it too; call it at least every 2 s when busy elsewhere.
 func (r *Ring) Beat() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

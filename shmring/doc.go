@@ -11,7 +11,7 @@
 //	| header  | data: blocks (stream.md), wraps at capacity    |
 //	+---------+------------------------------------------------+
 //
-// The probe's states, as its header word tells them (in brackets: who causes the transition), and what this package
+// The probe's states, as its header word has them (in brackets: who causes the transition), and what this package
 // makes of them:
 //
 //	          creation complete (probe: magic stored last)

@@ -96,7 +96,7 @@ func (r *Ring) MappedBy(pid int) bool {
 }
 
 // inMaps is how /proc/PID/maps shows the file, by device and inode; "": not known. They are not always those of stat
-// (overlayfs, btrfs): a mapping of our own, which nobody reads, tells.
+// (overlayfs, btrfs): a mapping of our own, which nobody reads, shows it.
 func (r *Ring) inMaps() string {
 	id, file := r.ident()
 	f, ok := file.(*osFile)

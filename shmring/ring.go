@@ -256,7 +256,7 @@ func (r *Ring) status(h []byte) (Status, error) {
 	if err := readFull(r.f, h, 0); err != nil {
 		return Status{}, r.quarantine(0, "header", err)
 	}
-	// One copy takes its bytes in any order, and a state tells of what was written before it. One that is the last gets
+	// One copy takes its bytes in any order, and a state covers what was written before it. One that is the last gets
 	// a second copy, whose text and counters are those of that state or later ones.
 	if State(binary.LittleEndian.Uint32(h[OffState:])) >= StateRefused {
 		if err := readFull(r.f, h, 0); err != nil {

@@ -115,7 +115,7 @@ func TestTakeOver(t *testing.T) {
 // TestTakeOverLate has another agent come at each point of a take-over at which the one before, and the producer, may
 // die.
 func TestTakeOverLate(t *testing.T) {
-	grown := func(t *testing.T, tell bool) (*ringtest.Producer, *shmring.Ring) {
+	grown := func(t *testing.T, announce bool) (*ringtest.Producer, *shmring.Ring) {
 		p := create(t, ringtest.Config{Mapped: true})
 		r := acquired(t, p)
 		commitNumber(t, p, 1)
@@ -123,7 +123,7 @@ func TestTakeOverLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		commitNumber(t, p, 2)
-		if err := p.Grow(2<<20, tell); err != nil {
+		if err := p.Grow(2<<20, announce); err != nil {
 			t.Fatal(err)
 		}
 		commitNumber(t, p, 3)

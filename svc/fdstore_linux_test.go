@@ -98,7 +98,7 @@ func TestKeep(t *testing.T) {
 		defer f.Close()
 		for _, bad := range []string{"", "a:b", "a\nMAINPID=1", "a b\x7f", "ü", strings.Repeat("a", 256)} {
 			if Keep(bad, f) == nil || Drop(bad) == nil {
-				t.Errorf("systemd was told the name %q", bad)
+				t.Errorf("systemd got the name %q", bad)
 			}
 		}
 		if err := Keep("heapcam-1-2-x", f); err != nil {

@@ -89,7 +89,7 @@ func TestNotify(t *testing.T) {
 		expect := func(when, want string) {
 			t.Helper()
 			if s := take(); s != want {
-				t.Errorf("%s: told %q, want %q", when, s, want)
+				t.Errorf("%s: sent %q, want %q", when, s, want)
 			}
 		}
 		text, err := "two JVMs", errors.New("no socket")

@@ -99,7 +99,7 @@ func TestOldNotes(t *testing.T) {
 			found = found || n.Time == was.Time
 		}
 		if !found {
-			t.Errorf("not told before: %q", n.Text)
+			t.Errorf("not recorded before: %q", n.Text)
 		}
 	}
 }

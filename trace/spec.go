@@ -40,7 +40,7 @@ const (
 	TagGap         Tag = 48
 	TagEnd         Tag = 49
 	TagCovered     Tag = 56
-	TagCourse      Tag = 57
+	TagCollection  Tag = 57
 	TagTypeSum     Tag = 58
 	TagSiteSum     Tag = 59
 )
@@ -108,7 +108,7 @@ type Event struct {
 	Record  string   // its name in the text form
 }
 
-// BlockSpec tells which events a kind of block may hold.
+// BlockSpec says which events a kind of block may hold.
 type BlockSpec struct {
 	Kind     Kind
 	Name     string
@@ -148,11 +148,11 @@ var (
 	SpaceNames      = enum("space kind", "free", "eden", "survivor", "old", "humongous", "humongous_cont", "archive")
 	SyncReasonNames = enum("sync reason", "", "first", "rotation", "full", "evac_failed", "missed", "fault", "lost",
 		"reconnect", "walk", "gc", "depth")
-	SyncFlagNames    = bitsOf("sync flags", "eden", "first", "uncompacted")
-	GapReasonNames   = enum("gap reason", "", "overflow", "violation", "away", "store", "samples")
-	CourseFlagNames  = bitsOf("course flags", "known", "synced")
-	EndReasonNames   = enum("end reason", "", "death", "detached", "gave_up")
-	CensusFieldNames = [5]string{"born_young", "born_old", "promoted", "died_young", "died_old"}
+	SyncFlagNames       = bitsOf("sync flags", "eden", "first", "uncompacted")
+	GapReasonNames      = enum("gap reason", "", "overflow", "violation", "away", "store", "samples")
+	CollectionFlagNames = bitsOf("collection flags", "known", "synced")
+	EndReasonNames      = enum("end reason", "", "death", "detached", "gave_up")
+	CensusFieldNames    = [5]string{"born_young", "born_old", "promoted", "died_young", "died_old"}
 )
 
 // Shorthands for the table.
@@ -181,7 +181,7 @@ var blockSpecs = []BlockSpec{
 	{KindSync, "SYNC", []Tag{TagSyncPoint, TagSpace, TagRegions, TagList, TagLiveSamples, TagTotal}, false},
 	{KindGap, "GAP", []Tag{TagGap}, false},
 	{KindEnd, "END", []Tag{TagEnd}, false},
-	{KindSummary, "SUMMARY", []Tag{TagCovered, TagCourse, TagTypeSum, TagSiteSum}, false},
+	{KindSummary, "SUMMARY", []Tag{TagCovered, TagCollection, TagTypeSum, TagSiteSum}, false},
 	{KindLayout, "LAYOUT", nil, true},
 	{KindRefs, "REFS", nil, true},
 }
@@ -276,8 +276,8 @@ var events = []Event{
 		u("first", MaxCount), u("last", MaxCount), u("at", MaxCount), u("other_types", MaxCount),
 		u("other_sites", MaxCount),
 	}},
-	{Tag: TagCourse, Name: "course", Fields: []Field{
-		id("gc", MaxCount), en("kind", 1, 7, PauseKindNames), en("flags", 0, maxFlags, CourseFlagNames),
+	{Tag: TagCollection, Name: "collection", Fields: []Field{
+		id("gc", MaxCount), en("kind", 1, 7, PauseKindNames), en("flags", 0, maxFlags, CollectionFlagNames),
 		u("start", MaxTime),
 		u("dur", MaxTime), u("probe", MaxTime),
 		u("sync", MaxTime), u("before", MaxBytes), u("eden", MaxBytes), u("survivor", MaxBytes), u("old", MaxBytes),

@@ -2,37 +2,36 @@ package trace
 
 import "math"
 
-// Summary is a decoded SUMMARY block: what the agent tells in the large of the collections since the summary before it
-// in the file, so that a long window can be looked through without replaying it. The events of the blocks it covers say
-// the same at length.
+// Summary is a decoded SUMMARY block: the agent's figures of the collections since the summary before it in the file,
+// so that a long window can be read without replaying it. The events of the blocks it covers have the same in full.
 type Summary struct {
-	First, Last uint64 // the collections that Courses describes
+	First, Last uint64 // the numbers of the collections that Collections describes
 	At          uint64 // the collection whose sync point Types and Sites sum up, 0: none
 	// OtherTypes and OtherSites are how many had no room, the smallest ones; samples of unknown type count as sites of
 	// their own.
 	OtherTypes, OtherSites uint64
-	Courses                []Course
+	Collections            []CollectionRow
 	Types                  []TypeSum
 	Sites                  []SiteSum
 }
 
-// Course is one collection of a summary. Start, Dur, Probe and Sync are ns; Before is in use before it, Eden to
-// Humongous after it, bytes, Old with the archive. Objects and Bytes are those of the state, if it is known.
-type Course struct {
+// CollectionRow is the row of one collection in a summary. Start, Dur, Probe and Sync are ns. Before is in use before
+// it, Eden to Humongous after it, bytes, Old with the archive. Objects and Bytes are the state's, if it is known.
+type CollectionRow struct {
 	GC, Kind, Flags, Start, Dur, Probe, Sync uint64
 	Before, Eden, Survivor, Old, Humongous   uint64
 	Objects, Bytes                           uint64
 	Cause                                    string
 }
 
-// Bits of Course.Flags.
+// Bits of CollectionRow.Flags.
 const (
-	CourseKnown  = 1 // the state after it is known
-	CourseSynced = 2 // a sync point is at it
+	RowKnown  = 1 // the state after it is known
+	RowSynced = 2 // a sync point is at it
 )
 
 // TypeSum is what lives of a type after the collection At, and how many objects were born and died since the sums
-// before, as the census of each exact collection tells them.
+// before, from the census of each exact collection.
 type TypeSum struct{ Type, Objects, Bytes, Born, Died uint64 }
 
 // SiteSum is what lives of a type from one frame after the collection At: samples, and the objects and bytes that they
@@ -41,8 +40,8 @@ type SiteSum struct{ Type, Frame, Samples, Objects, Bytes uint64 }
 
 // Bounds of one summary; the agent begins another one, or leaves out the smallest types and sites.
 const (
-	MaxCourses = 1 << 13
-	MaxSums    = 1 << 10
+	MaxCollectionRows = 1 << 13
+	MaxSums           = 1 << 10
 )
 
 // Weight is the Horvitz–Thompson weight of a sampled object of size bytes under a mean interval: how many objects of
@@ -57,9 +56,9 @@ func Weight(size, interval uint64) float64 {
 // EncodeSummary is the inverse of DecodeSummary.
 func EncodeSummary(s *Summary) Block {
 	b := put(nil, TagCovered, []uint64{s.First, s.Last, s.At, s.OtherTypes, s.OtherSites})
-	for i := range s.Courses {
-		c := &s.Courses[i]
-		b = put(b, TagCourse, []uint64{c.GC, c.Kind, c.Flags, c.Start, c.Dur, c.Probe, c.Sync, c.Before,
+	for i := range s.Collections {
+		c := &s.Collections[i]
+		b = put(b, TagCollection, []uint64{c.GC, c.Kind, c.Flags, c.Start, c.Dur, c.Probe, c.Sync, c.Before,
 			c.Eden, c.Survivor,
 			c.Old, c.Humongous, c.Objects, c.Bytes}, c.Cause)
 	}
@@ -87,16 +86,16 @@ func DecodeSummary(b Block) (*Summary, error) {
 			return "", nil
 		}
 		switch r.ev.Tag {
-		case TagCourse:
+		case TagCollection:
 			last := uint64(0)
-			if k := len(s.Courses); k > 0 {
-				last = s.Courses[k-1].GC
+			if k := len(s.Collections); k > 0 {
+				last = s.Collections[k-1].GC
 			}
-			if n[0] <= last || n[0] < s.First || n[0] > s.Last || len(s.Courses) == MaxCourses {
+			if n[0] <= last || n[0] < s.First || n[0] > s.Last || len(s.Collections) == MaxCollectionRows {
 				return "collection out of order", nil
 			}
-			s.Courses = append(s.Courses,
-				Course{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12],
+			s.Collections = append(s.Collections,
+				CollectionRow{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12],
 					n[13], r.str(0)})
 		case TagTypeSum:
 			if len(s.Types) == MaxSums {

@@ -86,8 +86,8 @@ type Space struct {
 	Kind, Bottom, Top, End, UsedBefore, UsedAfter uint64
 }
 
-// InUse sums spaces by what a course tells, bytes: all of them before the collection, and after it eden, survivors,
-// humongous objects and the rest.
+// InUse sums spaces by the columns of a CollectionRow, bytes: all of them before the collection, and after it eden,
+// survivors, humongous objects and the rest.
 func InUse(spaces []Space) (before, eden, survivor, humongous, old uint64) {
 	for _, s := range spaces {
 		before += s.UsedBefore
@@ -177,7 +177,7 @@ type Sync struct {
 	Objects, Bytes                 uint64
 }
 
-// Gap tells that something was lost.
+// Gap says that something was lost.
 type Gap struct{ Reason, Epochs, Samples, Time uint64 }
 
 // End is the last word of a session.

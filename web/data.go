@@ -257,8 +257,8 @@ func (s *Server) overview(r *http.Request) (any, error) {
 // with a replay of all objects.
 func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
 	const what = "Reading the recording"
-	if d.s.cfg.Skim != nil {
-		if err := opened(ctx, d, what, d.s.cfg.Skim, heap.NewCensus, func(open func() *heap.Census) error {
+	if d.s.cfg.OpenCensus != nil {
+		if err := opened(ctx, d, what, d.s.cfg.OpenCensus, heap.NewCensus, func(open func() *heap.Census) error {
 			r := open()
 			made, err := analysis.MakeReport(r)
 			if err == nil && !r.Unsure {

@@ -50,8 +50,8 @@ type Config struct {
 	Title string // of the recording
 	// Open opens the recording from its start. progress gets the bytes that are read and their total.
 	Open func(progress func(done, total int64)) (*Input, error)
-	// Skim is Open for a counting replay (heap.NewCensus); nil: Open is used.
-	Skim func(progress func(done, total int64)) (*Input, error)
+	// OpenCensus is Open for a counting replay (heap.NewCensus); nil: Open is used.
+	OpenCensus func(progress func(done, total int64)) (*Input, error)
 	// OpenFrom opens the recording at any point up to collection gc, without the definitions before that point; nil: it
 	// can be read only from its start.
 	OpenFrom func(gc uint64) (*Input, error)

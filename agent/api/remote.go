@@ -44,7 +44,7 @@ type remote struct {
 func (m *remote) caller(r *http.Request) Caller {
 	c := Caller{Name: r.RemoteAddr, UID: -1, Rate: m.rate, MaxPull: m.cfg.MaxPull}
 	if s, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-		sum := sha256.Sum256([]byte(s)) // sums are compared: how long that takes tells nothing of a token
+		sum := sha256.Sum256([]byte(s)) // sums are compared: the time that takes reveals nothing of a token
 		for _, t := range m.tokens {
 			if t.sum == sum {
 				c.Name, c.Role, c.Scope = "token "+t.name+" "+r.RemoteAddr, Operator, t.scope
@@ -91,7 +91,8 @@ func (s *Server) ServeRemote(ctx context.Context, cfg RemoteConfig) error {
 func (m *remote) tls() (*tls.Config, error) {
 	cfg, tc := &m.cfg, &tls.Config{MinVersion: tls.VersionTLS13}
 	if cfg.Tokens == "" && cfg.ClientCA == "" {
-		return nil, errors.New("remote: neither tokens nor a client CA: nobody could be told from anybody")
+		return nil, errors.New("remote access needs --remote-tokens or --remote-client-ca, or both: without them the " +
+			"agent cannot identify callers")
 	}
 	if err := checkSecret(cfg.Key); err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ type StatusReply struct {
 	JVMs   []session.Status `json:"jvms"`
 	Others []Other          `json:"others,omitempty"` // JVMs that were found and are not recorded
 	Spool  *spool.Status    `json:"spool,omitempty"`  // nil: there is no spool folder
-	Self   *quota.Self      `json:"self,omitempty"`   // nil: the caller is not told, or the agent is older
+	Self   *quota.Self      `json:"self,omitempty"`   // nil: the caller may not see it, or the agent is older
 }
 
 // Other is a JVM that is not recorded, and why.

@@ -101,7 +101,7 @@ func sendQuit(t target) error {
 	return procErr(t.p.Signal(unix.SIGQUIT))
 }
 
-// putTrigger makes the file that tells the JVM what SIGQUIT means, and gives what removes it. It is made with the
+// putTrigger makes the file by which the JVM knows what SIGQUIT means, and gives what removes it. It is made with the
 // rights of the JVM's user: the JVM chooses its working directory, where that user may have no right to write.
 func putTrigger(t target, tmp int) (remove func(), err error) {
 	name := ".attach_pid" + strconv.Itoa(t.nspid)

@@ -188,7 +188,7 @@ func TestWatch(t *testing.T) {
 					}
 				}
 			case <-ctx.Done():
-				t.Fatalf("%s was not told", what)
+				t.Fatalf("%s was not reported", what)
 			}
 		}
 	}

@@ -3,7 +3,7 @@ package logs
 // Messages of the agent as a whole.
 var (
 	AgentReady = line(agent, "agent-ready", info, "agent is ready",
-		"The agent listens for commands and records.", "")
+		"The agent listens for commands and records JVMs.", "")
 	ProbeOption = line(agent, "probe-option", info, "JVMs that start with this option are recorded",
 		"The agent has installed the probe's library.", "")
 	ProbeNotInstalled = line(agent, "probe-not-installed", warn, "cannot install the probe's library",
@@ -23,7 +23,8 @@ var (
 		"The address is in use, or a certificate, key or token file cannot be used. Recording continues.",
 		"correct the remote settings, then restart the agent")
 	SwitchSet = line(agent, "switch-set", warn, "recording paused on this host: the host's switch is set",
-		"The switch is a file, which somebody created. While it exists no JVM is recorded or attached to.",
+		"The host's switch is the file /etc/heapcam/disabled, which somebody created. While it exists no JVM is "+
+			"recorded or attached to.",
 		"remove the file to resume recording")
 	SwitchRemoved = line(agent, "switch-removed", info, "recording resumed on this host: the host's switch was removed",
 		"Somebody removed the file.", "")
@@ -60,10 +61,11 @@ var (
 		"A newer agent recorded the JVM, and an older one runs now. systemd keeps the ring until the service stops.",
 		"install the newer heapcam again and restart the service")
 	KeptDropped = line(agent, "kept-ring-dropped", warn, "dropped a descriptor that systemd kept: it is no shared ring",
-		"The descriptor is damaged, or is not heapcam's.", "")
+		"The descriptor is damaged, or is not heapcam's.",
+		"nothing is lost; report the line as a defect if it repeats")
 	IncidentFrozen = line(agent, "incident-frozen", warn, "incident frozen",
-		"A JVM was killed or crashed, ran out of memory, or collected garbage most of the time. Or somebody ran "+
-			"`heapcam freeze`. The recorded window is kept.",
+		"A JVM was killed or crashed, its heap was exhausted, or full collections took more than half of a minute. Or "+
+			"somebody ran `heapcam freeze`. What the ring held is kept.",
 		"run `heapcam pull --incident ID -o FILE`, then `heapcam report FILE`")
 	IncidentSkipped = line(agent, "incident-skipped", info, "incident not frozen: the last one is too recent",
 		"A recording freezes at most one incident in 10 minutes by itself.", "")

@@ -24,7 +24,9 @@ func key(name, meaning string) *Key {
 }
 
 // Keys returns all keys, in the order in which a person wants to read them.
-func Keys() []*Key { return append(keys[:len(keys):len(keys)], &Key{idKey, "the message"}) }
+func Keys() []*Key {
+	return append(keys[:len(keys):len(keys)], &Key{idKey, "id of the message, which never changes"})
+}
 
 // The keys, in the order in which a person wants to read them.
 var (
@@ -33,7 +35,7 @@ var (
 	PID       = key("pid", "process ID, as the agent sees it")
 	UID       = key("uid", "user ID")
 	Err       = key("error", "what failed, as the system or another part of heapcam reported it")
-	Cause     = key("cause", "why")
+	Cause     = key("cause", "why it happened")
 	Path      = key("path", "file or folder that the line is about")
 	Target    = key("target", "folder that a file was moved or copied to")
 
@@ -60,7 +62,7 @@ var (
 	Waited      = key("waited", "how long the disk has not answered")
 	Recordings  = key("recordings", "number of recordings")
 	Lines       = key("lines", "number of lines")
-	Span        = key("span", "length of time")
+	Span        = key("span", "the time that the line is about")
 
 	Incident = key("incident", "ID of the incident")
 	LeftOut  = key("left_out", "ring files that are not in the incident")

@@ -11,7 +11,7 @@ type ProbeLine struct {
 }
 
 // oracle are the lines of the probe's option oracle, which compares its walks with JVMTI's.
-const oracle = "Only with the probe's option `oracle`: the result of a comparison with JVMTI."
+const oracle = "For tests of heapcam (probe option `oracle`): a comparison with JVMTI."
 
 // Probe is every line that the probe prints. Whatever it prints, the program runs on.
 var Probe = []ProbeLine{
@@ -59,7 +59,7 @@ var Probe = []ProbeLine{
 		"load the probe at the start of the JVM"},
 	{warn, "stopped recording: %s (at %#llx)",
 		"The probe read something in the heap that it does not know, or cannot write its shared ring.",
-		"attach again; keep the line for a defect report"},
+		"run `heapcam attach` to record again; report the line as a defect"},
 	{warn, "stopped recording: the shared ring was truncated or cannot be written",
 		"Another process changed the file of the shared ring, or its file system is full.",
 		"keep other processes away from the folder for shared rings"},

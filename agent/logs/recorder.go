@@ -12,23 +12,23 @@ var (
 	ProbeStopped = line(recorder, "probe-stopped", warn, "the probe stopped recording",
 		"The probe could no longer read the heap or write its shared ring. The field cause says which. The JVM runs "+
 			"on, and the recording stays readable.",
-		"run `heapcam detach` and `heapcam attach`, or restart the JVM; keep the line for a defect report")
+		"run `heapcam attach`, or restart the JVM, to record it again; report the line as a defect")
 	RecordingStopped = line(recorder, "recording-stopped", fail, "recording stopped",
 		"Another agent took the shared ring over, the ring cannot be read, or heapcam has a defect. The JVM runs on, "+
 			"and the recording stays readable.",
-		"if no other agent records the JVM, restart the JVM and keep the line for a defect report")
-	RecordingEvicted = line(recorder, "recording-evicted", fail, "recording evicted: agent_max_memory is reached",
+		"if no other agent records the JVM, restart the JVM and report the line as a defect")
+	RecordingEvicted = line(recorder, "recording-evicted", fail, "recording suspended: agent_max_memory is reached",
 		"This recording held the most memory. It resumes when there is room. What the shared ring cannot hold until "+
 			"then is lost.",
 		"raise agent_max_memory, or exclude some JVMs by a rule")
 	RingQuarantined = line(recorder, "ring-quarantined", fail, "shared-ring protocol violation: ring quarantined",
 		"The shared ring holds bytes that no probe writes: memory was overwritten, or the file is forged. The agent "+
 			"reads it no further. The JVM runs on.",
-		"restart the JVM to record it again; keep the line for a defect report")
+		"restart the JVM to record it again; report the line as a defect")
 	RingWaits = line(recorder, "ring-waits", warn, "the JVM has ended, and its shared ring is not stored yet",
 		"The disk refused the end of the recording. The agent tries again every minute.",
 		"free space on the disk; do not remove the shared ring")
-	RingStays = line(recorder, "drained-ring-not-removed", warn, "cannot remove a drained shared ring",
+	RingStays = line(recorder, "drained-ring-not-removed", warn, "cannot remove a shared ring whose data is stored",
 		"The file system refused. The ring occupies memory, and nothing in it is needed.", "remove the file")
 	RingGrown = line(recorder, "ring-grown", info, "the JVM changed to a larger shared ring",
 		"The probe needs more room for a sync point or for bursts.", "")
@@ -61,7 +61,7 @@ var (
 	SyncFits = line(recorder, "sync-point-fits", info, "sync points fit into the recording again",
 		"The heap shrank, or the recording may be larger.", "")
 	FilesLonger = line(recorder, "ring-files-longer", warn, "ring files are longer than configured",
-		"Sync points are large, and a ring file holds four of them. The recorded window varies more than "+
+		"Sync points are large, and a ring file holds four of them. The size of the recording varies more than "+
 			"`max_trace_size_deviation` says.",
 		"raise max_trace_size")
 	SyncTooLong = line(recorder, "sync-point-too-long", warn,
@@ -76,7 +76,7 @@ var (
 	DepthRaised = line(recorder, "depth-raised", info, "depth raised: there is room below the limit",
 		"Recording costs less than the limit.", "")
 	IntervalChanged = line(recorder, "sampling-interval-changed", info, "sampling interval changed",
-		"Sampling took too much or little time, or the number of live samples was off its target.", "")
+		"Sampling took too much time or little time, or the number of live samples was far from its target.", "")
 	CompressionChanged = line(recorder, "compression-changed", info, "compression changed to keep a limit",
 		"The agent reached `agent_max_cpu`, or has room again. With less compression the window is shorter.", "")
 	LimitsChanged = line(recorder, "limits-changed", info, "limits changed",

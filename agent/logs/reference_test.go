@@ -209,11 +209,12 @@ const intro = `<!-- Generated: go generate ./agent/logs. Do not edit. -->
 
 The agent logs to stderr; as a service, to the journal (` + "`journalctl -u heapcam`" + `) or to Windows' event log.
 A line has a time, a level, a message and fields. The message is constant. Its ` + "`id`" + ` never changes: use it in
-alerts. Warnings and errors have the field ` + "`remedy`" + `.
+alerts. Warnings and errors have the field ` + "`remedy`" + `. ` + "`heapcam run` and `record`" + ` log the same lines with
+` + "`--verbose`" + `. A *defect* is one of heapcam's: [how to report it](../../CONTRIBUTING.md#report-a-defect).
 
 | level | meaning |
 |---|---|
-| ERR | Somebody must act, or data is lost. |
+| ERR | Somebody must act, or data is lost. Use these for alerts that wake somebody. |
 | WRN | heapcam works, but does less than it was asked to. |
 | INF | Something has changed. |
 | DBG | Details; only with ` + "`--verbose`" + `. |

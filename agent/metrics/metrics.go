@@ -113,11 +113,13 @@ func diskFields() (fs []field) {
 		"What is on disk stays. Recording resumes by itself.",
 		func(s *session.Status) float64 { return float64(s.StoreFaults) })
 	add(gauge, "guarantee_met",
-		"0 while the recording cannot contain max_trace_size less its deviation of complete trace.",
-		"`max_trace_size` is too small for this heap. `heapcam status` names a size that is large enough.",
+		"1 while the recording is large enough for its limits, else 0.",
+		"1: the part that can be read without gaps has at least `max_trace_size` * (1 - `max_trace_size_deviation`) "+
+			"bytes. 0: the sync points of this heap take too much of the ring. `heapcam status` names a size that is "+
+			"large enough.",
 		func(s *session.Status) float64 { return truth(s.GuaranteeMet) })
 	add(counter, "incidents_total", "Incidents that the agent created automatically.",
-		"The JVM was killed or crashed, its heap was exhausted, or it collects most of the time.",
+		"The JVM was killed or crashed, its heap was exhausted, or full collections took more than half of a minute.",
 		func(s *session.Status) float64 { return float64(s.Incidents) })
 	add(counter, "incidents_failed_total", "Automatic incidents that the agent could not create.",
 		"The disk is full, or `max_incidents_size` is reached.",
@@ -129,14 +131,14 @@ func pauseFields() (fs []field) {
 	add := func(kind prometheus.ValueType, name, help, more string, value func(*session.Status) float64) {
 		fs = append(fs, field{define(kind, name, help, more, jvmLabels...), value})
 	}
-	add(counter, "up_seconds_total", "Time for which the probe has recorded: the denominator of shares.", "",
+	add(counter, "up_seconds_total", "Time for which the probe has recorded.", "",
 		func(s *session.Status) float64 { return seconds(s.UpNS) })
 	add(counter, "pause_seconds_total", "Pauses of the JVM, heapcam's part included.", "",
 		func(s *session.Status) float64 { return seconds(s.PauseNS) })
 	add(counter, "probe_pause_seconds_total", "Time that heapcam added to pauses, by the probe's clock.",
 		"Divide by `heapcam_up_seconds_total` for the share of wall time. If it is too high, set `overhead_cpu`.",
 		func(s *session.Status) float64 { return seconds(s.ProbeNS) })
-	add(counter, "probe_sampling_seconds_total", "CPU time of the application's threads in sampling.",
+	add(counter, "probe_sampling_seconds_total", "CPU time that sampling took on the application's threads.",
 		"If it is too high, set a larger `sampling`.",
 		func(s *session.Status) float64 { return seconds(s.SampleNS) })
 	add(gauge, "sync_pause_seconds", "Time that the newest sync point added to its pause.", "",
@@ -146,7 +148,8 @@ func pauseFields() (fs []field) {
 	add(gauge, "sync_pause_predicted_seconds", "Time that a sync point would add to a pause now.",
 		"Above `max_sync_pause` heapcam records at depth samples.",
 		func(s *session.Status) float64 { return seconds(s.PredictedSyncNS) })
-	add(counter, "switches_total", "Changes of depth or sampling interval that kept the budget.", "",
+	add(counter, "switches_total", "Changes of depth, sampling interval, compression or limits.",
+		"A limit was reached, there was room again, or the configuration was reloaded.",
 		func(s *session.Status) float64 { return float64(s.Switches) })
 	add(counter, "emergencies_total", "Sync points that did not wait for a natural collection.",
 		"heapcam stopped the JVM, because no collection happened in time.",
@@ -169,16 +172,17 @@ func ringFields() (fs []field) {
 		"Their pauses are unknown. JDK 17 and 21 with Serial and Parallel do this for `jcmd GC.class_histogram` and "+
 			"`GC.heap_dump`.",
 		func(s *session.Status) float64 { return float64(s.Missed) })
-	add(gauge, "live_bytes", "Bytes in use in the heap's spaces after the last collection.", "",
+	add(gauge, "live_bytes", "Bytes in use in the heap's spaces after the last collection.",
+		"They include garbage in old space that was not collected yet.",
 		func(s *session.Status) float64 { return float64(s.LiveBytes) })
 	add(counter, "samples_total", "Sampled allocations recorded.", "",
 		func(s *session.Status) float64 { return float64(s.Samples) })
 	add(counter, "sites_cut_total", "Samples whose stack was cut to the known callers.",
 		"The table of frames is full; see `stack_depth`.",
 		func(s *session.Status) float64 { return float64(s.SitesCut) })
-	add(counter, "sites_folded_total", "Least used frames that were evicted from the full table of frames.", "",
+	add(counter, "sites_folded_total", "Least used stack frames that were evicted from the full table of frames.", "",
 		func(s *session.Status) float64 { return float64(s.SitesFolded) })
-	add(gauge, "shared_ring_bytes", "Memory of the application's host that the shared ring uses.", "",
+	add(gauge, "shared_ring_bytes", "Memory of the shared ring, which counts as the JVM's.", "",
 		func(s *session.Status) float64 { return float64(s.RingBytes) })
 	add(gauge, "shared_ring_backlog_bytes", "Bytes in the shared ring that the agent has not read yet.", "",
 		func(s *session.Status) float64 { return float64(s.Backlog) })
@@ -188,9 +192,11 @@ func ringFields() (fs []field) {
 var (
 	lostEpochs = define(counter, "lost_epochs_total", "Collections whose moves and deaths were lost, by reason.",
 		"`shared ring`: the agent does not keep up; set a larger `shm_size`, or give the agent more CPU. `store`: the "+
-			"disk. `check`: a self-check of the probe failed; report it.", ofJVM("reason")...)
-	lostOther = define(counter, "lost_total", "Samples, definitions and blocks lost.",
-		"`what` is `samples`, `definitions` or `blocks`.", ofJVM("what")...)
+			"disk refused them, or a sync point was due and no collection happened. `check`: a self-check of the probe "+
+			"failed, and only the pause is recorded; report it.", ofJVM("reason")...)
+	lostOther = define(counter, "lost_total", "Samples, definitions and blocks that are missing from the recording.",
+		"`what` is `samples`, `definitions` (names of classes, methods and threads) or `blocks` (the agent could not "+
+			"decode them).", ofJVM("what")...)
 	coverage = define(gauge, "site_coverage_ratio", "Share of the live bytes by how their allocation site is known.",
 		"`site` is `exact`, `inferred`, `before recording` (possibly older than the recording) or `unknown`.",
 		ofJVM("site")...)
@@ -198,14 +204,13 @@ var (
 		"`natural`; `forced` by a full collection or a loss; `emergency`.", ofJVM("kind")...)
 	depth = define(gauge, "depth_info", "1 for the depth at which the agent records.",
 		"`depth` is `samples`, `survivors` or `full`.", ofJVM("depth")...)
-	attachBad = define(counter, "attach_failures_total", "Failed attempts of discovery to attach, by reason.",
+	attachBad = define(counter, "attach_failures_total", "Failed attempts to attach of an agent with discover: true, by reason.",
 		"`reason` is `denied`, `refused`, `timeout` or `other`.", "reason")
 	recordings = define(gauge, "recordings", "Recordings of this agent, by phase.",
-		"`killed`: the JVM was killed or crashed, and the agent created an incident. `gave up`, `quarantined`: "+
-			"report it.", "phase")
+		"`phase` is that of [`jvms[].phase`](json.md#heapcamstatus1). `gave up`, `quarantined`: report it.", "phase")
 	notRec = define(gauge, "jvms_not_recorded", "JVMs that the agent found and does not record.",
-		"`why` is `ignored` (a rule), `failed`, or the problem that `heapcam doctor` names. `heapcam status` lists "+
-			"the JVMs.", "why")
+		"`why` is `ignored` (a rule), `detached` (by a user), `switch` (`/etc/heapcam/disabled`), `agent memory`, `failed`, "+
+			"or the `problem` that `heapcam doctor --json` names. `heapcam status` lists the JVMs.", "why")
 	frozen     = define(gauge, "incidents", "Incidents on disk, automatic or not.", "")
 	frozenSize = define(gauge, "incidents_bytes", "Size of all incidents on disk.",
 		"Includes files that they share with a recording.")

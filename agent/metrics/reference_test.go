@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -36,7 +37,7 @@ The packages set it to ` + "`127.0.0.1:9464`" + `. ` + "`/healthz`" + ` answers 
 [monitoring](../how-to/monitoring.md) how to scrape them.
 
 There are also the metrics of Go's client library: ` + "`process_…`" + ` (CPU time and memory of the agent), and
-` + "`go_…`" + `.
+` + "`go_…`" + `. Where a cell says "report it", [report a defect](../../CONTRIBUTING.md#report-a-defect).
 `
 
 func reference() []byte {
@@ -57,7 +58,7 @@ func reference() []byte {
 				}
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", m.name, kind, unit(m.name), strings.Join(labels, ", "),
-				strings.TrimSpace(strings.ReplaceAll(m.help, "_", `\_`)+" "+m.more))
+				strings.TrimSpace(marked(m.help)+" "+m.more))
 		}
 	}
 	var ofRecording, ofAgent []metric
@@ -72,10 +73,16 @@ func reference() []byte {
 		}
 	}
 	table("One recording", "Each of these has the labels `recording` (the id of the recording) and `jvm` (main class "+
-		"or jar).", ofRecording)
+		"or jar), and those of its row.", ofRecording)
 	table("The agent", "Each of these is about all recordings of the agent, or about the agent itself.", ofAgent)
 	return b.Bytes()
 }
+
+// keyName is the name of a setting in a text.
+var keyName = regexp.MustCompile(`\b[a-z]+(?:_[a-z]+)+\b`)
+
+// marked sets the names of settings in text as code.
+func marked(text string) string { return keyName.ReplaceAllString(text, "`$0`") }
 
 // unit gives the unit that the name of a metric ends in.
 func unit(name string) string {

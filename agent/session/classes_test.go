@@ -11,7 +11,7 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestUnusedSitesOutliveTheAgent: sites that the probe told and no sample had used when the agent ended are used by
+// TestUnusedSitesOutliveTheAgent: sites that the probe defined and no sample had used when the agent ended are used by
 // samples that nobody but the next agent reads, before the probe could tell them again.
 func TestUnusedSitesOutliveTheAgent(t *testing.T) {
 	mem := &sessiontest.MemStore{Limit: 1 << 20}
@@ -61,7 +61,7 @@ func TestUnusedSitesOutliveTheAgent(t *testing.T) {
 
 // TestChurnOfClasses: 100,000 classes come and go. What the agent holds and what stands at the head of each file are
 // those that are there; files read alone; one that is said to have gone and is listed stays; and an agent that comes
-// later forgets what its files told and the probe does not tell again.
+// later forgets what its files define and the probe does not define again.
 func TestChurnOfClasses(t *testing.T) {
 	const steps, each, behind = 40, 2500, 3 // a class goes so many collections after it came
 	mem := &sessiontest.MemStore{Limit: 200 << 10}
@@ -144,7 +144,7 @@ func TestChurnOfClasses(t *testing.T) {
 	p.End(shmring.StateGoodbye, "")
 	r.finish()
 	if _, last, _ := heads(); last > 50 {
-		t.Errorf("%d types at the head of the newest file, of an agent that was told none of those that have gone",
+		t.Errorf("%d types at the head of the newest file, of an agent that got none of those that have gone",
 			last)
 	}
 }

@@ -78,7 +78,7 @@ func TestUnloadedTypesAreDropped(t *testing.T) {
 	expect("listed", []uint64{5, 7}, []uint64{1, 2})
 	add(trace.Defs{Loaders: l, Types: ty}) // all again
 	d.forget(none)
-	expect("told again", []uint64{5, 6, 7}, []uint64{1, 2})
+	expect("defined again", []uint64{5, 6, 7}, []uint64{1, 2})
 	add(trace.Defs{GoneTypes: []uint64{6, 7}, GoneLoaders: []uint64{2}})
 	d.forget(none)
 	expect("gone", []uint64{5}, []uint64{1})
@@ -89,10 +89,10 @@ func TestUnloadedTypesAreDropped(t *testing.T) {
 	d.recall()
 	add(trace.Defs{Loaders: l[:1], Types: ty[:1]})
 	d.forget(none)
-	expect("not told again yet", []uint64{5, 6, 7}, []uint64{1, 2})
+	expect("not defined again yet", []uint64{5, 6, 7}, []uint64{1, 2})
 	d.redefined()
 	d.forget(none)
-	expect("not told again", []uint64{5}, []uint64{1})
+	expect("not defined again", []uint64{5}, []uint64{1})
 }
 
 // TestDefinitionsAreBounded: names of the largest size that the format allows do not fill the agent's memory, nor do

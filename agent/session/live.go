@@ -89,5 +89,5 @@ func (v *heapView) epoch(e *trace.Epoch) (full bool) {
 	v.live.epoch(e)
 	total, known := v.live.total()
 	v.view.epoch(e, total, known)
-	return len(v.view.courses) == trace.MaxCourses
+	return len(v.view.rows) == trace.MaxCollectionRows
 }

@@ -11,7 +11,7 @@ import (
 
 // overview gathers what the next summary of the open file says (docs/format/stream.md, "Summaries").
 type overview struct {
-	courses    []trace.Course
+	rows       []trace.CollectionRow
 	born, died map[uint32]uint64 // objects by type, since the sync point before
 	unlisted   bool              // a listing was left out: a reader does not know the state until the next one
 }
@@ -19,12 +19,12 @@ type overview struct {
 // epoch takes in a collection; total and known are those of the state after it.
 func (o *overview) epoch(e *trace.Epoch, total coverage.Count, known bool) {
 	p := &e.Pause
-	c := trace.Course{GC: p.GC, Kind: p.Kind, Start: p.Start, Dur: p.Dur, Probe: p.Probe, Cause: p.Cause}
+	c := trace.CollectionRow{GC: p.GC, Kind: p.Kind, Start: p.Start, Dur: p.Dur, Probe: p.Probe, Cause: p.Cause}
 	c.Before, c.Eden, c.Survivor, c.Humongous, c.Old = trace.InUse(e.Spaces)
 	if known && !o.unlisted {
-		c.Flags, c.Objects, c.Bytes = trace.CourseKnown, total.Objects, total.Bytes
+		c.Flags, c.Objects, c.Bytes = trace.RowKnown, total.Objects, total.Bytes
 	}
-	o.courses = append(o.courses, c)
+	o.rows = append(o.rows, c)
 	if p.Flags&trace.PauseExact == 0 {
 		return
 	}
@@ -45,20 +45,20 @@ func (o *overview) epoch(e *trace.Epoch, total coverage.Count, known bool) {
 // sync takes in a sync point that is stored. It gives the state after a collection without object data.
 func (o *overview) sync(y *trace.Sync) {
 	o.unlisted = false
-	if n := len(o.courses); n > 0 && o.courses[n-1].GC == y.GC {
-		c := &o.courses[n-1]
-		c.Flags, c.Sync, c.Objects, c.Bytes = trace.CourseKnown|trace.CourseSynced, y.Probe, y.Objects, y.Bytes
+	if n := len(o.rows); n > 0 && o.rows[n-1].GC == y.GC {
+		c := &o.rows[n-1]
+		c.Flags, c.Sync, c.Objects, c.Bytes = trace.RowKnown|trace.RowSynced, y.Probe, y.Objects, y.Bytes
 	}
 }
 
 // take gives the summary of what has been gathered, nil if that is nothing, and begins anew. y is the sync point that
 // it is made at, nil: none.
 func (o *overview) take(y *trace.Sync, est *coverage.Live) *trace.Summary {
-	n := len(o.courses)
+	n := len(o.rows)
 	if n == 0 {
 		return nil
 	}
-	out := &trace.Summary{First: o.courses[0].GC, Last: o.courses[n-1].GC, Courses: o.courses}
+	out := &trace.Summary{First: o.rows[0].GC, Last: o.rows[n-1].GC, Collections: o.rows}
 	if y != nil && y.GC == out.Last {
 		out.At = y.GC
 		out.Types, out.OtherTypes = o.types(est)
@@ -66,7 +66,7 @@ func (o *overview) take(y *trace.Sync, est *coverage.Live) *trace.Summary {
 		clear(o.born)
 		clear(o.died)
 	}
-	o.courses = nil
+	o.rows = nil
 	return out
 }
 

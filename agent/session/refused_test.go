@@ -42,7 +42,7 @@ func TestRefusedWritesAreReportedAndRecordingContinues(t *testing.T) {
 		t.Error("no sync point was asked for after the loss")
 	}
 	if st.StoreError == "" {
-		t.Error("the refusal is not told")
+		t.Error("the refusal is not reported")
 	}
 }
 

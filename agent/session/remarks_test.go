@@ -53,7 +53,7 @@ func TestStormIsReported(t *testing.T) {
 	m, err := trace.DecodeMeta(b)
 	if want := (trace.Storm{Time: 51e9, Span: 51e9, Collections: 3, NS: 36e9}); err != nil || len(m.Storms) != 1 ||
 		m.Storms[0] != want || froze != want.String() {
-		t.Errorf("told %+v, %v; frozen: %q", m.Storms, err, froze)
+		t.Errorf("recorded %+v, %v; frozen: %q", m.Storms, err, froze)
 	}
 }
 

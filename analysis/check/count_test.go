@@ -17,17 +17,17 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// skimmed are the blocks without the tokens of epochs, as a ring file gives them where frames hold columns.
-func skimmed(t interface{ Fatal(...any) }, bs []trace.Block) (out []trace.Block) {
+// withoutTokens are the blocks without the tokens of epochs, as a ring file gives them where frames hold columns.
+func withoutTokens(t interface{ Fatal(...any) }, bs []trace.Block) (out []trace.Block) {
 	var e columns.Encoder
 	for _, b := range bs {
 		if b.Kind == trace.KindEpoch {
 			p := trace.AppendBlock(nil, b)
-			skim, err := columns.Skim(nil, bytes.NewReader(e.Encode(nil, p)), len(p))
+			stripped, err := columns.DecodeWithoutTokens(nil, bytes.NewReader(e.Encode(nil, p)), len(p))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if b, _, err = trace.ReadBlock(skim); err != nil {
+			if b, _, err = trace.ReadBlock(stripped); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -58,7 +58,7 @@ func TestCounter(t *testing.T) {
 			bs = append(bs, e.Blocks...)
 		}
 		bs = append(bs, m.End())
-		few := skimmed(t, bs)
+		few := withoutTokens(t, bs)
 		r, check := heap.NewReplay(&analysistest.Source{B: slices.Clone(bs)}), Counts(
 			heap.NewCensus(&analysistest.Source{B: slices.Clone(few)}),
 		)

@@ -83,7 +83,7 @@ func FuzzDamaged(f *testing.F) {
 			h.WriteText(io.Discard, 5)
 		}
 		export.Samples(context.Background(), io.Discard, "csv", fresh())
-		export.Histories(context.Background(), io.Discard, "json", fresh())
+		export.ClassHistory(context.Background(), io.Discard, "json", fresh())
 		r := fresh()
 		if _, err := collection.Points(r); err == nil {
 			// zeros take as long as they are many

@@ -11,27 +11,27 @@ import (
 
 // SummaryCheck holds the summaries of a recording against its replay. Make one with Summaries before the first Next.
 type SummaryCheck struct {
-	Summaries, Courses, Types, Sites uint64 // compared
-	Swept                            uint64 // of Courses: since a Remark or Cleanup; what lives was not compared
-	Different                        uint64 // rows that say something else than the replay
-	First                            string // the first of them
+	Summaries, Collections, Types, Sites uint64 // compared
+	Swept                                uint64 // of Collections: since a Remark or Cleanup; live objects not compared
+	Different                            uint64 // rows that say something else than the replay
+	First                                string // the first of them
 
 	r          *heap.Replay
-	at         *trace.Summary          // whose sums are still to be compared
-	summarized map[uint64]trace.Course // of collections whose replay is still to come
-	seen       map[uint64]replayed     // until a summary has them
+	at         *trace.Summary                 // whose sums are still to be compared
+	summarized map[uint64]trace.CollectionRow // of collections whose replay is still to come
+	seen       map[uint64]replayed            // until a summary has them
 
 	since collection.SinceSweep
 }
 
 type replayed struct {
-	trace.Course
+	trace.CollectionRow
 	swept bool
 }
 
 // Summaries has r hand its summaries to the check it gives, which wants each collection too.
 func Summaries(r *heap.Replay) *SummaryCheck {
-	k := &SummaryCheck{r: r, summarized: map[uint64]trace.Course{}, seen: map[uint64]replayed{}}
+	k := &SummaryCheck{r: r, summarized: map[uint64]trace.CollectionRow{}, seen: map[uint64]replayed{}}
 	r.OnSummary = func(s *trace.Summary) { k.summary(s) }
 	return k
 }
@@ -44,29 +44,29 @@ func (k *SummaryCheck) Collection(c *heap.Collection) {
 		}
 	}
 	k.since.Collection(c)
-	row := replayed{courseRow(c), k.since.Swept}
+	row := replayed{collectionRow(c), k.since.Swept}
 	if t, ok := k.summarized[c.GC]; ok {
 		delete(k.summarized, c.GC)
-		k.course(&row, &t)
+		k.compareRow(&row, &t)
 		return
 	}
 	k.seen[c.GC] = row
-	if len(k.seen) > 2*trace.MaxCourses { // a summary has MaxCourses at most, and they come in order
-		maps.DeleteFunc(k.seen, func(gc uint64, _ replayed) bool { return gc+trace.MaxCourses < c.GC })
+	if len(k.seen) > 2*trace.MaxCollectionRows { // a summary has MaxCollectionRows at most, and they come in order
+		maps.DeleteFunc(k.seen, func(gc uint64, _ replayed) bool { return gc+trace.MaxCollectionRows < c.GC })
 	}
 }
 
-// courseRow is c as a summary should tell it.
-func courseRow(c *heap.Collection) trace.Course {
+// collectionRow is c as the row of a summary should be.
+func collectionRow(c *heap.Collection) trace.CollectionRow {
 	before, eden, survivor, humongous, old := trace.InUse(c.Spaces)
-	row := trace.Course{GC: c.GC, Kind: c.Kind, Start: c.Start, Dur: c.Dur, Probe: c.Probe,
+	row := trace.CollectionRow{GC: c.GC, Kind: c.Kind, Start: c.Start, Dur: c.Dur, Probe: c.Probe,
 		Sync: c.SyncProbe, Cause: c.Cause, Before: before, Eden: eden, Survivor: survivor, Old: old,
 		Humongous: humongous}
 	if c.Known {
-		row.Flags, row.Objects, row.Bytes = trace.CourseKnown, c.Objects, c.Bytes
+		row.Flags, row.Objects, row.Bytes = trace.RowKnown, c.Objects, c.Bytes
 	}
 	if c.Synced {
-		row.Flags |= trace.CourseSynced
+		row.Flags |= trace.RowSynced
 	}
 	return row
 }
@@ -77,31 +77,31 @@ func (k *SummaryCheck) differs(format string, args ...any) {
 	}
 }
 
-// course compares what a summary tells with what replaying gives. A file alone, or one behind a loss, knows less or
+// compareRow compares a row of a summary with what replaying gives. A file alone, or one behind a loss, knows less or
 // more of the state than the recorder did; and what a listing does not list is explained where it is compared (package
 // heap). For what was swept see sinceSweep.
-func (k *SummaryCheck) course(want *replayed, t *trace.Course) {
-	k.Courses++
+func (k *SummaryCheck) compareRow(want *replayed, t *trace.CollectionRow) {
+	k.Collections++
 	got := *t
 	switch {
-	case want.Flags != t.Flags || want.Flags&trace.CourseKnown == 0:
+	case want.Flags != t.Flags || want.Flags&trace.RowKnown == 0:
 		got.Flags, got.Sync, got.Objects, got.Bytes = want.Flags, want.Sync, want.Objects, want.Bytes
 	case want.swept:
 		k.Swept++
 		got.Objects, got.Bytes = want.Objects, want.Bytes
 	}
-	if got != want.Course {
-		k.differs("the summary of collection %d says %+v, its replay %+v", want.GC, *t, want.Course)
+	if got != want.CollectionRow {
+		k.differs("the summary of collection %d says %+v, its replay %+v", want.GC, *t, want.CollectionRow)
 	}
 }
 
 func (k *SummaryCheck) summary(s *trace.Summary) {
 	k.Summaries++
-	for _, t := range s.Courses {
+	for _, t := range s.Collections {
 		if row, ok := k.seen[t.GC]; ok {
 			delete(k.seen, t.GC)
-			k.course(&row, &t)
-		} else if len(k.summarized) < 2*trace.MaxCourses {
+			k.compareRow(&row, &t)
+		} else if len(k.summarized) < 2*trace.MaxCollectionRows {
 			k.summarized[t.GC] = t
 		}
 	}

@@ -20,11 +20,11 @@ func summarized(t testing.TB, rec []trace.Block) (out []trace.Block) {
 	var all []*trace.Summary
 	s := &trace.Summary{}
 	if err := collection.Each(r, func(c *heap.Collection) bool {
-		s.Courses = append(s.Courses, courseRow(c))
+		s.Collections = append(s.Collections, collectionRow(c))
 		if !c.Synced {
 			return true
 		}
-		s.First, s.Last, s.At = s.Courses[0].GC, c.GC, c.GC
+		s.First, s.Last, s.At = s.Collections[0].GC, c.GC, c.GC
 		for typ, n := range r.State.PerType() {
 			if n.Objects > 0 {
 				s.Types = append(s.Types,
@@ -91,14 +91,14 @@ func TestSummaries(t *testing.T) {
 		}
 		return out
 	}
-	if k := check(t, bs); k.Different > 0 || k.Summaries < 3 || k.Courses < 20 || k.Types < 20 || k.Sites == 0 {
+	if k := check(t, bs); k.Different > 0 || k.Summaries < 3 || k.Collections < 20 || k.Types < 20 || k.Sites == 0 {
 		t.Fatalf("%+v", k)
 	}
 	for what, f := range map[string]func(s *trace.Summary){
-		"objects": func(s *trace.Summary) { s.Courses[len(s.Courses)-1].Objects++ },
-		"pause":   func(s *trace.Summary) { s.Courses[0].Dur++ },
-		"cause":   func(s *trace.Summary) { s.Courses[0].Cause += "!" },
-		"space":   func(s *trace.Summary) { s.Courses[0].Old += 8 },
+		"objects": func(s *trace.Summary) { s.Collections[len(s.Collections)-1].Objects++ },
+		"pause":   func(s *trace.Summary) { s.Collections[0].Dur++ },
+		"cause":   func(s *trace.Summary) { s.Collections[0].Cause += "!" },
+		"space":   func(s *trace.Summary) { s.Collections[0].Old += 8 },
 		"type":    func(s *trace.Summary) { s.Types[0].Bytes += 8 },
 		"site":    func(s *trace.Summary) { s.Sites[0].Samples++ },
 	} {
@@ -119,7 +119,7 @@ func TestSummaries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := func(h *history.Histories, x history.History, gc uint64) (n heap.Count) {
+	at := func(h *history.HeapHistory, x history.History, gc uint64) (n heap.Count) {
 		for k, i := range x.At {
 			if h.Collections[i] <= gc {
 				n = heap.Count{Objects: x.Objects[k], Bytes: x.Bytes[k]}

@@ -96,15 +96,15 @@ func TestCost(t *testing.T) {
 			"sync points": {uint64(syncs), uint64(c.Total.SyncPoints), uint64(sum.SyncPoints)},
 		} {
 			if v[0] != v[1] || v[1] != v[2] {
-				t.Errorf("%s: %d, told %d, by minutes %d", what, v[0], v[1], v[2])
+				t.Errorf("%s: %d, reported %d, by minutes %d", what, v[0], v[1], v[2])
 			}
 		}
 		if d := int64(sampling - c.Total.Sampling); d < 0 && sampling > 0 || sum.Sampling != c.Total.Sampling ||
 			sampling > 0 && d != 0 {
-			t.Errorf("sampling: %d, told %d, by minutes %d", sampling, c.Total.Sampling, sum.Sampling)
+			t.Errorf("sampling: %d, reported %d, by minutes %d", sampling, c.Total.Sampling, sum.Sampling)
 		}
 		if n := strings.Count(fmt.Sprint(c.Events), "the probe (p) was attached"); n != 1 {
-			t.Errorf("loading is told %d times in %d files", n, files+1)
+			t.Errorf("loading is recorded %d times in %d files", n, files+1)
 		}
 	})
 }

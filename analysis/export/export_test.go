@@ -40,7 +40,7 @@ func TestTables(t *testing.T) {
 		return Samples(context.Background(), w, format, open())
 	})
 	sameRows[HistoryRow](t, "history", func(w io.Writer, format string) error {
-		return Histories(context.Background(), w, format, open())
+		return ClassHistory(context.Background(), w, format, open())
 	})
 }
 

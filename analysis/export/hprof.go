@@ -58,7 +58,7 @@ type hprofType struct {
 
 // Hprof is a heap dump of a state so far as a recording holds one: each object with its address, class and size, arrays
 // with their length, sampled objects with their stack. Values are zeros. There are no references, so each object is a
-// root. HPROF tells the size of an instance by the fields of its class: a class has as many that mean nothing as its
+// root. HPROF gives the size of an instance by the fields of its class: a class has as many that mean nothing as its
 // instances are large.
 type Hprof struct {
 	r       *heap.View
@@ -129,7 +129,7 @@ func NewHprof(r *heap.View) (*Hprof, error) {
 				}
 			} else if t != object { // whose fields all classes would have; readers round its header up
 				fill := f.Words*8 - min(f.Words*8, h.header)
-				// as many as the format can tell; Java has no larger ones
+				// as many as the format can have; Java has no larger ones
 				t.longs, t.ints = min(fill/8, 1<<16-2), fill%8/4
 			}
 		}

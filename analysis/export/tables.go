@@ -285,8 +285,8 @@ func Samples(ctx context.Context, w io.Writer, format string, r *heap.Replay) er
 	return t.end()
 }
 
-// Histories replays r and writes each class after each collection whose state is known.
-func Histories(ctx context.Context, w io.Writer, format string, r *heap.Replay) error {
+// ClassHistory replays r and writes each class after each collection whose state is known.
+func ClassHistory(ctx context.Context, w io.Writer, format string, r *heap.Replay) error {
 	t, err := newTable[HistoryRow](w, format, "heapcam.export.history/1")
 	if err != nil {
 		return err

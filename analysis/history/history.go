@@ -12,22 +12,22 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Histories is the whole of `heapcam history`: how many objects of each class and site lived after each collection of
+// HeapHistory is the whole of `heapcam history`: how many objects of each class and site lived after each collection of
 // the window (after VEE'10).
-type Histories struct {
+type HeapHistory struct {
 	Schema      string    `json:"schema"`
 	Survived    int       `json:"survived"` // K
 	Collections []uint64  `json:"collections"`
 	Seconds     []float64 `json:"seconds"` // of each, since the first
 	Classes     []History `json:"classes"` // exact, the most bytes at the end first
 	Sites       []History `json:"sites"`   // estimated from samples
-	// of the collections with a sync point alone; then there are no ages, and sites tell all that lives
+	// of the collections with a sync point alone; then there are no ages, and sites count all live objects
 	SyncPoints bool `json:"sync_points,omitempty"`
 }
 
-// History is one class or site. Its values change after the collections At (places in Histories.Collections) and stay
-// in between. Born and Died are objects over the window: of classes those that outlived a collection, as the census of
-// each exact collection tells them; of sites those that outlived K.
+// History is one class or site. Its values change after the collections At (places in HeapHistory.Collections) and stay
+// in between. Born and Died are objects over the window: of classes those that outlived a collection, in the census of
+// each exact collection; of sites those that outlived K.
 type History struct {
 	Class   string             `json:"class"`
 	Loader  string             `json:"loader,omitempty"`
@@ -47,11 +47,11 @@ type History struct {
 
 // Make replays all of r and gives the histories of all classes and sites, with what survived k collections. Of a class
 // with loaders or hidden classes of one name there is one history for each loader.
-func Make(r *heap.Replay, k int) (*Histories, error) {
-	out := &Histories{Schema: "heapcam.history/1", Survived: k, Collections: []uint64{},
+func Make(r *heap.Replay, k int) (*HeapHistory, error) {
+	out := &HeapHistory{Schema: "heapcam.history/1", Survived: k, Collections: []uint64{},
 		Seconds: []float64{}, Classes: []History{}, Sites: []History{}}
 	h := NewTracker(k)
-	classes := classHistories{r: r, class: map[uint32]sites.Class{}, by: map[sites.Class]*History{},
+	classes := classHistoryBuilder{r: r, class: map[uint32]sites.Class{}, by: map[sites.Class]*History{},
 		now: map[*History]heap.Count{}}
 	known := false
 	err := collection.Each(r, func(c *heap.Collection) bool {
@@ -77,15 +77,15 @@ func Make(r *heap.Replay, k int) (*Histories, error) {
 	return out, nil
 }
 
-// classHistories are the histories of classes while they are made.
-type classHistories struct {
+// classHistoryBuilder makes the histories of classes.
+type classHistoryBuilder struct {
 	r     *heap.Replay
 	class map[uint32]sites.Class // by type
 	by    map[sites.Class]*History
 	now   map[*History]heap.Count
 }
 
-func (x *classHistories) of(typ uint32) *History {
+func (x *classHistoryBuilder) of(typ uint32) *History {
 	c, ok := x.class[typ]
 	if !ok {
 		if c = sites.ClassOf(x.r.Symbols, typ).Folded(); x.r.Types[uint64(typ)].ID != 0 {
@@ -101,7 +101,7 @@ func (x *classHistories) of(typ uint32) *History {
 }
 
 // census takes in what was born and died up to c.
-func (x *classHistories) census(c *heap.Collection) {
+func (x *classHistoryBuilder) census(c *heap.Collection) {
 	for _, row := range c.Census {
 		h := x.of(uint32(row.Type))
 		h.Born += row.Cells[trace.CensusBornYoung].Objects + row.Cells[trace.CensusBornOld].Objects
@@ -110,7 +110,7 @@ func (x *classHistories) census(c *heap.Collection) {
 }
 
 // state takes in the objects after collection i.
-func (x *classHistories) state(i int32) {
+func (x *classHistoryBuilder) state(i int32) {
 	clear(x.now)
 	for id, n := range x.r.State.PerType() {
 		if n.Objects > 0 {
@@ -131,7 +131,7 @@ func (x *classHistories) state(i int32) {
 }
 
 // ages takes in the ages of what lives after gc, the last collection.
-func (x *classHistories) ages(gc uint64, t *Tracker) {
+func (x *classHistoryBuilder) ages(gc uint64, t *Tracker) {
 	x.r.State.Each(func(o heap.Object) bool {
 		h := x.of(o.Type)
 		h.MeanAge += float64(gc - min(gc, uint64(o.Birth)))
@@ -144,7 +144,7 @@ func (x *classHistories) ages(gc uint64, t *Tracker) {
 }
 
 // all gives the histories of the classes of which there were objects.
-func (x *classHistories) all() (out []History) {
+func (x *classHistoryBuilder) all() (out []History) {
 	shared := sites.Loaders(x.r.Symbols, slices.Collect(maps.Keys(x.by)))
 	for c, h := range x.by {
 		if n := len(h.At); n > 0 {
@@ -158,7 +158,7 @@ func (x *classHistories) all() (out []History) {
 	return out
 }
 
-func (out *Histories) sort() {
+func (out *HeapHistory) sort() {
 	for _, s := range [][]History{out.Classes, out.Sites} {
 		slices.SortFunc(s, func(a, b History) int {
 			return cmp.Or(cmp.Compare(b.Bytes[len(b.Bytes)-1], a.Bytes[len(a.Bytes)-1]), cmp.Compare(a.Class, b.Class),
@@ -169,7 +169,7 @@ func (out *Histories) sort() {
 	}
 }
 
-func (out *Histories) sites(r *heap.Cursor, h *Tracker) {
+func (out *HeapHistory) sites(r *heap.Cursor, h *Tracker) {
 	n := len(h.Times)
 	bytes, samples := make([]float64, n), make([]float64, n)
 	var classes []sites.Class

@@ -12,9 +12,9 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestHistories adds the histories of all classes up after each collection: they are the state. What was born and has
+// TestHeapHistory adds the histories of all classes up after each collection: they are the state. What was born and has
 // not died is what lives.
-func TestHistories(t *testing.T) {
+func TestHeapHistory(t *testing.T) {
 	m := tracetest.New(tracetest.All(9, trace.CollectorSerial, trace.DepthSurvivors))
 	var bs []trace.Block
 	for i := range 40 {
@@ -79,7 +79,7 @@ func TestHistories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var again Histories
+		var again HeapHistory
 		if err := again.Unpack(packed); err != nil {
 			t.Fatal(err)
 		}
@@ -90,8 +90,8 @@ func TestHistories(t *testing.T) {
 			t.Error("half of it was taken")
 		}
 	}
-	var none Histories
-	if packed, err := (&Histories{Collections: []uint64{}, Seconds: []float64{}, Classes: []History{},
+	var none HeapHistory
+	if packed, err := (&HeapHistory{Collections: []uint64{}, Seconds: []float64{}, Classes: []History{},
 		Sites: []History{}}).Pack(); err != nil || none.Unpack(packed) != nil ||
 		bytes.Contains(asJSON(t, &none), []byte("null")) {
 		t.Error("empty histories", err)

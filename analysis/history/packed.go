@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// packedHistories are histories as they are kept: the stacks of Sites as places in a list that has each frame once.
-type packedHistories struct {
-	Histories
+// packedHistory is a HeapHistory as it is cached: the stacks of Sites as places in a list that has each frame once.
+type packedHistory struct {
+	HeapHistory
 	Frames []packedFrame
 	Stacks [][]int32
 }
@@ -23,8 +23,8 @@ type packedFrame struct {
 }
 
 // Pack gives h in some bytes, for Unpack of the same program.
-func (h *Histories) Pack() ([]byte, error) {
-	p := packedHistories{Histories: *h}
+func (h *HeapHistory) Pack() ([]byte, error) {
+	p := packedHistory{HeapHistory: *h}
 	p.Sites = slices.Clone(h.Sites)
 	at := map[packedFrame]int32{}
 	for i := range p.Sites {
@@ -49,8 +49,8 @@ func (h *Histories) Pack() ([]byte, error) {
 }
 
 // Unpack makes h of what Pack gave.
-func (h *Histories) Unpack(b []byte) error {
-	var p packedHistories
+func (h *HeapHistory) Unpack(b []byte) error {
+	var p packedHistory
 	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&p); err != nil {
 		return err
 	}
@@ -75,8 +75,8 @@ func (h *Histories) Unpack(b []byte) error {
 		}
 		p.Sites[i].Site = site
 	}
-	*h = p.Histories
-	// gob tells empty from nothing no more; JSON does.
+	*h = p.HeapHistory
+	// gob does not distinguish empty from nil; JSON does.
 	h.Collections, h.Seconds = append([]uint64{}, h.Collections...), append([]float64{}, h.Seconds...)
 	h.Classes, h.Sites = append([]History{}, h.Classes...), append([]History{}, h.Sites...)
 	return nil

@@ -118,7 +118,7 @@ func TestSort(t *testing.T) {
 	h := func(method string) History {
 		return History{Class: "a.B", Site: []sites.StackFrame{{Class: "x", Method: method}}, Bytes: []uint64{1}}
 	}
-	a, b := Histories{Sites: []History{h("f"), h("g")}}, Histories{Sites: []History{h("g"), h("f")}}
+	a, b := HeapHistory{Sites: []History{h("f"), h("g")}}, HeapHistory{Sites: []History{h("g"), h("f")}}
 	a.sort()
 	b.sort()
 	if !reflect.DeepEqual(a, b) {

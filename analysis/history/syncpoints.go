@@ -34,12 +34,12 @@ func (x *History) change(i int32, n living) {
 // AtSyncPoints gives the histories of classes and sites at sync points alone, from the summaries that the recorder
 // wrote. r needs to hold no more than definitions and summaries; without any the histories have no collections. What
 // was too small to be in a summary counts as nothing there.
-func AtSyncPoints(r *heap.Replay) (*Histories, error) {
-	out := &Histories{Schema: "heapcam.history/1", Collections: []uint64{}, Seconds: []float64{},
+func AtSyncPoints(r *heap.Replay) (*HeapHistory, error) {
+	out := &HeapHistory{Schema: "heapcam.history/1", Collections: []uint64{}, Seconds: []float64{},
 		Classes: []History{}, Sites: []History{}, SyncPoints: true}
 	var all []*trace.Summary
 	r.OnSummary = func(s *trace.Summary) {
-		if s.At != 0 && len(s.Courses) > 0 && (len(all) == 0 || s.At > all[len(all)-1].At) {
+		if s.At != 0 && len(s.Collections) > 0 && (len(all) == 0 || s.At > all[len(all)-1].At) {
 			all = append(all, s)
 		}
 	}
@@ -49,7 +49,7 @@ func AtSyncPoints(r *heap.Replay) (*Histories, error) {
 	begin := 0.0
 	classes, bySite := map[sites.Class]*History{}, map[sites.Key]*History{}
 	for i, s := range all {
-		c := s.Courses[len(s.Courses)-1]
+		c := s.Collections[len(s.Collections)-1]
 		end := float64(c.Start+c.Dur) / 1e9
 		out.Collections = append(out.Collections, s.At)
 		if i == 0 {

@@ -12,7 +12,7 @@ import (
 const curveWidth = 12
 
 // WriteText prints the first most classes and sites, a line each.
-func (out *Histories) WriteText(w io.Writer, most int) {
+func (out *HeapHistory) WriteText(w io.Writer, most int) {
 	what := ui.Plural(uint64(len(out.Collections)), "collection")
 	if out.SyncPoints {
 		what = ui.Plural(uint64(len(out.Collections)), "collection with a sync point")
@@ -35,7 +35,7 @@ func (out *Histories) WriteText(w io.Writer, most int) {
 		"at the end that have survived %d collections or more.", out.Survived, out.Survived))
 }
 
-func (out *Histories) table(w io.Writer, heading ui.Flow, last string, all []History, most int) {
+func (out *HeapHistory) table(w io.Writer, heading ui.Flow, last string, all []History, most int) {
 	ui.Section(w, heading)
 	heads := []string{"OVER TIME", ">BYTES", ">BORN", ">DIED"}
 	if !out.SyncPoints {
@@ -67,7 +67,7 @@ func (out *Histories) table(w io.Writer, heading ui.Flow, last string, all []His
 }
 
 // curve is x's bytes after each collection.
-func (out *Histories) curve(x *History) []float64 {
+func (out *HeapHistory) curve(x *History) []float64 {
 	v := make([]float64, len(out.Collections))
 	for i, k := 0, 0; i < len(v); i++ {
 		if i > 0 {

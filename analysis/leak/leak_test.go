@@ -277,7 +277,7 @@ func TestHolders(t *testing.T) {
 		low[len(low)-1] *= factor
 		grows, open := h.holderGrows(&history.Series{}, h.Times, low)
 		if open {
-			t.Error("lengths of arrays were told")
+			t.Error("lengths of arrays were known")
 		}
 		return grows
 	}
@@ -289,7 +289,7 @@ func TestHolders(t *testing.T) {
 		t.Error("what nothing holds")
 	}
 	if none.From = 25; holds(none, 3) || !holds(none, 1.5) {
-		t.Error("of a window that began late little growth can be told")
+		t.Error("of a window that began late little growth can be found")
 	}
 	if none.late = true; holds(none, 1.5) {
 		t.Error("what was there when the recording began may have been replaced")

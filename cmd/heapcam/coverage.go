@@ -63,7 +63,7 @@ func (o *coverageOptions) run(c *cobra.Command, path string) error {
 		return o.check(c, rec)
 	}
 	var q *sites.CoverageReport
-	source, reader := newSkimSource, censusOf
+	source, reader := newCensusSource, censusOf
 	err = countFirst(rec, func(r heap.Reader) (enough bool, err error) {
 		if _, follows := r.(*heap.Replay); follows {
 			source, reader = newSource, replayOf

@@ -86,7 +86,7 @@ func (p *replays) open() *heap.Replay {
 
 // count gives a replay that only counts.
 func (p *replays) count() *heap.Census {
-	s := newSkimSource(p.rec.Files...)
+	s := newCensusSource(p.rec.Files...)
 	p.srcs = append(p.srcs, s)
 	return heap.NewCensus(s)
 }
@@ -210,21 +210,21 @@ func (o *diffOptions) print(t *ui.Columns, c *analysis.Change, depth int, least 
 
 // two compares two recordings.
 func (o *diffOptions) two(w io.Writer, before, after string) error {
-	var courses [2]*compare.Growth
+	var growth [2]*compare.Growth
 	for i, path := range []string{before, after} {
 		rec, err := openReading(path)
 		if err != nil {
 			return err
 		}
 		p := &replays{rec: rec}
-		courses[i], err = compare.GrowthOf(p.open())
+		growth[i], err = compare.GrowthOf(p.open())
 		p.close()
 		rec.Close()
 		if err != nil {
 			return refError(rec, "", err)
 		}
 	}
-	d := compare.Recordings(courses[0], courses[1])
+	d := compare.Recordings(growth[0], growth[1])
 	if o.json {
 		return ui.JSON(w, d)
 	}

@@ -128,7 +128,7 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 		case o.table == "samples" && o.format != "hprof":
 			return export.Samples(ctx, w, o.format, p.open())
 		case o.table == "history" && o.format != "hprof":
-			return export.Histories(ctx, w, o.format, p.open())
+			return export.ClassHistory(ctx, w, o.format, p.open())
 		}
 		r, c, err := collection.Open(o.at, p.count, p.open)
 		if err != nil {

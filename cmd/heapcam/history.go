@@ -57,13 +57,13 @@ func (o *historyOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	defer rec.Close()
-	var h *history.Histories
+	var h *history.HeapHistory
 	if o.sync {
 		src := newSummarySource(rec.Files...)
 		defer src.Close()
 		h, err = history.AtSyncPoints(heap.NewReplay(src))
 	} else {
-		h, err = indexed(ownIndex(), historiesResult(o.survived), rec.Path, func() (*history.Histories, error) {
+		h, err = indexed(ownIndex(), heapHistoryResult(o.survived), rec.Path, func() (*history.HeapHistory, error) {
 			src := newSource(rec.Files...)
 			defer src.Close()
 			return history.Make(heap.NewReplay(src), o.survived)

@@ -46,10 +46,10 @@ var (
 			return nil
 		},
 	}
-	// historiesResult has the histories of objects that survived so many collections.
-	historiesResult = func(survived int) resultKind[history.Histories] {
-		return resultKind[history.Histories]{fmt.Sprintf("histories%d", survived), (*history.Histories).Pack,
-			func(b []byte, h *history.Histories) error { return h.Unpack(b) }}
+	// heapHistoryResult has the history of objects that survived so many collections.
+	heapHistoryResult = func(survived int) resultKind[history.HeapHistory] {
+		return resultKind[history.HeapHistory]{fmt.Sprintf("histories%d", survived), (*history.HeapHistory).Pack,
+			func(b []byte, h *history.HeapHistory) error { return h.Unpack(b) }}
 	}
 )
 

@@ -39,7 +39,7 @@ var jsonDocs = []struct {
 	{"heapcam.diff2/1", "`heapcam diff --json` of two recordings", compare.Report{}},
 	{"heapcam.trend/1", "`heapcam trend --json`", analysis.TrendReport{}},
 	{"heapcam.survival/1", "`heapcam trend --survival --json`", history.SurvivalReport{}},
-	{"heapcam.history/1", "`heapcam history --json`", history.Histories{}},
+	{"heapcam.history/1", "`heapcam history --json`", history.HeapHistory{}},
 	{"heapcam.coverage/1", "`heapcam coverage --json`", sites.CoverageReport{}},
 	{"", "`heapcam coverage --calibrate --json`", sites.Calibration{}},
 	{"heapcam.verify/1", "`heapcam verify --json`", verifyReply{}},
@@ -76,11 +76,14 @@ var jsonParts = []struct {
 
 const jsonHead = `# JSON
 
-Every document is one JSON object whose field ` + "`schema`" + ` names its kind and version. heapcam adds fields without
-a new version. It raises the version when an old reader would misread the document.
+A document is one JSON object. Its field ` + "`schema`" + ` names its kind and version; documents whose heading below is a
+command have none. heapcam adds fields without a new version. It raises the version when an old reader would misread the
+document.
 
 - An integer can exceed 2^53. Use a parser that keeps 64-bit integers.
-- A time is a string in RFC 3339. A duration is an integer in nanoseconds.
+- A time is a string in RFC 3339, and in a field that ends in ` + "`_ms`" + ` an integer in milliseconds.
+- A duration is an integer in nanoseconds in fields that end in ` + "`_ns`" + `, and a number of seconds in fields with
+  ` + "`seconds`" + ` in their name.
 - "Optional" fields are absent when they are empty, zero or false.
 - ` + "`a[].b`" + ` is the field b of each element of the list a. ` + "`a.*`" + ` is each value of the object a.
 `

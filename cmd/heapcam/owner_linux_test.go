@@ -113,7 +113,7 @@ func TestOwnJVM(t *testing.T) {
 			t.Fatal("a stranger has stopped the recording")
 		}
 		if _, said := as(stranger, ns, "status"); strings.Contains(said, "sleep") || strings.Contains(said, pid) {
-			t.Errorf("a stranger is told: %s", said)
+			t.Errorf("a stranger gets: %s", said)
 		}
 		expect(owner, ns, 0, `paused sleep \(pid `+pid, "pause", pid)
 		if paused() != shmring.PauseOwner {

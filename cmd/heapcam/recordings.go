@@ -239,11 +239,11 @@ func ringFolders(dir string) []string {
 	return out
 }
 
-// readAhead is how many bytes a source decompresses in advance, plus at most one frame. skimAhead is the same for a
-// source that skims, which takes little time.
+// readAhead is how many bytes a source decompresses in advance, plus at most one frame. censusReadAhead is the same
+// for a source without tokens, which takes little time.
 const (
-	readAhead = 32 << 20
-	skimAhead = 2 << 20
+	readAhead       = 32 << 20
+	censusReadAhead = 2 << 20
 )
 
 // source gives the blocks of files in order; see heap.BlockSource. It reads and decompresses in advance, in a
@@ -270,9 +270,9 @@ func newSource(files ...*ringstore.File) *source {
 	return &source{files: files, of: (*ringstore.File).Blocks, most: readAhead}
 }
 
-// newSkimSource gives all blocks, with epochs without their tokens: for a counting replay.
-func newSkimSource(files ...*ringstore.File) *source {
-	return &source{files: files, of: (*ringstore.File).Skim, most: skimAhead}
+// newCensusSource gives all blocks, with epochs without their tokens: for a counting replay.
+func newCensusSource(files ...*ringstore.File) *source {
+	return &source{files: files, of: (*ringstore.File).BlocksWithoutTokens, most: censusReadAhead}
 }
 
 // countFirst calls f with a counting replay of rec. If f says that this is not enough, it calls f with a replay that
@@ -281,7 +281,7 @@ func countFirst(rec *ringstore.Recording, f func(r heap.Reader) (enough bool, er
 	for _, counts := range [...]bool{true, false} {
 		src, reader := newSource(rec.Files...), replayOf
 		if counts {
-			src, reader = newSkimSource(rec.Files...), censusOf
+			src, reader = newCensusSource(rec.Files...), censusOf
 		}
 		enough, err := f(reader(src))
 		src.Close()

@@ -93,8 +93,8 @@ func verdictLine(v ringstore.Verdict) ui.Text {
 		if !strings.HasSuffix(v.File, ".hcr") {
 			break
 		}
-		at := make([]string, 0, maxTold)
-		for _, a := range v.At[:min(len(v.At), maxTold)] {
+		at := make([]string, 0, maxListed)
+		for _, a := range v.At[:min(len(v.At), maxListed)] {
 			at = append(at, fmt.Sprint(a))
 		}
 		return ui.Sprintf("%s: corrupt: %s at byte %s; %s sound; %s", v.File, ui.Plural(uint64(v.Corrupt), "frame"),

@@ -195,7 +195,7 @@ func within[T any](d time.Duration, f func() (T, error)) (v T, err error, answer
 	}
 }
 
-// untilStuck gives what f does, or says that it was left behind: for d it has not called tick, which tells that the
+// untilStuck gives what f does, or says that it was left behind: for d it has not called tick, which shows that the
 // disk answers.
 func untilStuck(d time.Duration, f func(tick func()) error) (err error, answered bool) {
 	done, ticks := make(chan error, 1), make(chan struct{}, 1)

@@ -35,7 +35,7 @@ type verified struct {
 	Different  uint64            `json:"different"`           // known as something else
 	Explained  map[string]uint64 `json:"explained,omitempty"` // differences that the facts explain, objects by name
 	First      string            `json:"first_mismatch,omitempty"`
-	// the first mismatches of each sync point, at most maxTold
+	// the first mismatches of each sync point, at most maxListed
 	Differences []mismatch `json:"differences,omitempty"`
 	// pauses without object data (full collections) after which the state was listed
 	Untold uint64 `json:"untold_pauses"`
@@ -236,8 +236,8 @@ func (out *verifyReply) recording(rec *ringstore.Recording) error {
 	return nil
 }
 
-// maxTold bounds how many faults and damages of one file are listed.
-const maxTold = 20
+// maxListed bounds how many faults and damages of one file are listed.
+const maxListed = 20
 
 func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 	v := verified{File: name, Explained: map[string]uint64{}}
@@ -245,7 +245,7 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 	defer src.Close()
 	r := heap.NewReplay(src)
 	sums := check.Summaries(r)
-	counts := newSkimSource(files...)
+	counts := newCensusSource(files...)
 	defer counts.Close()
 	counted := check.Counts(heap.NewCensus(counts))
 	for {
@@ -288,12 +288,12 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 			if v.First == "" {
 				v.First = m.String()
 			}
-			if len(v.Differences) < maxTold {
+			if len(v.Differences) < maxListed {
 				v.Differences = append(v.Differences, m)
 			}
 		}
 	}
-	v.Summaries, v.SummaryRows, v.SummarySwept = sums.Summaries, sums.Courses+sums.Types+sums.Sites, sums.Swept
+	v.Summaries, v.SummaryRows, v.SummarySwept = sums.Summaries, sums.Collections+sums.Types+sums.Sites, sums.Swept
 	if v.Mismatches += sums.Different; sums.Different > 0 {
 		v.Faults = append(v.Faults, fmt.Sprintf("%d rows of summaries differ from the replay; the first: %s",
 			sums.Different,
@@ -305,12 +305,12 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 			counted.Different,
 			counted.First))
 	}
-	v.Faults = append(v.Faults, r.Faults[:min(len(r.Faults), maxTold)]...)
+	v.Faults = append(v.Faults, r.Faults[:min(len(r.Faults), maxListed)]...)
 	for _, e := range r.Damage {
 		if !errors.Is(e, ringstore.ErrTorn) {
 			v.unreadable++
 		}
-		if len(v.Damage) < maxTold {
+		if len(v.Damage) < maxListed {
 			v.Damage = append(v.Damage, e.Error())
 		}
 	}

@@ -127,7 +127,7 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 			error) {
 			return openInput(path, 0, false, progress)
 		},
-		Skim: func(progress func(done, total int64)) (*web.Input,
+		OpenCensus: func(progress func(done, total int64)) (*web.Input,
 			error) {
 			return openInput(path, 0, true, progress)
 		},
@@ -230,9 +230,9 @@ func folderVersion(dir string) (string, bool) {
 		strconv.FormatInt(newest.UnixNano(), 36), time.Since(newest) > quiet
 }
 
-// openInput opens a recording for the viewer, from the frame of collection gc on, or all of it if gc is 0. skim leaves
-// out the tokens of epochs.
-func openInput(path string, gc uint64, skim bool, progress func(done, total int64)) (*web.Input, error) {
+// openInput opens a recording for the viewer, from the frame of collection gc on, or all of it if gc is 0. With
+// censusOnly it leaves out the tokens of epochs.
+func openInput(path string, gc uint64, censusOnly bool, progress func(done, total int64)) (*web.Input, error) {
 	rec, err := ringstore.OpenRecording(path)
 	if err != nil {
 		return nil, err
@@ -253,8 +253,8 @@ func openInput(path string, gc uint64, skim bool, progress func(done, total int6
 		files = files[1:]
 	}
 	src := newSource(files...)
-	if skim {
-		src = newSkimSource(files...)
+	if censusOnly {
+		src = newCensusSource(files...)
 	}
 	if gc > 0 {
 		src.of = func(f *ringstore.File) iter.Seq2[trace.Block, error] { return f.From(gc) }

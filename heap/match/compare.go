@@ -146,7 +146,7 @@ func (m *Matcher) Compare(s *trace.Sync, old, next *state.State) Comparison {
 		}
 	}
 	if jvm.Collector == trace.CollectorSerial {
-		for _, b := range m.Spaces { // the epoch tells where the space ends, the listing where its objects do
+		for _, b := range m.Spaces { // the epoch says where the space ends, the listing where its objects do
 			for _, a := range s.Spaces {
 				if a.Kind == trace.SpaceOld && b.Kind == a.Kind && b.Top > a.Top {
 					c.grant = trace.Range{Start: a.Top, Words: b.Top - a.Top}

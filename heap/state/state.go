@@ -171,7 +171,7 @@ func (s *State) TypeAt(addr uint64) (typ uint32, ok bool) {
 	return typ, ok
 }
 
-// Stamp returns a new stamp. Chunk.Written tells whether a chunk was written to since then.
+// Stamp returns a new stamp. Chunk.Written says whether a chunk was written to since then.
 func (s *State) Stamp() uint32 {
 	s.stamp++
 	clear(s.near[:])

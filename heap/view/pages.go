@@ -202,7 +202,7 @@ type part struct {
 	work  int      // roughly
 }
 
-// parts gives the chunks of the numbers keys page by page, with the tallies that tell what f looks at.
+// parts gives the chunks of the numbers keys page by page, with the tallies that have what f looks at.
 func (f *folder) parts(keys []uint64) (out []part, work int) {
 	for len(keys) > 0 {
 		k, n := keys[0]>>pageShift, 1

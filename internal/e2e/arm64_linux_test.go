@@ -82,10 +82,10 @@ func onArm64(t *testing.T, java []string, gc, lib, depth string) {
 	if len(found) == 0 {
 		t.Fatalf("too little was recorded\n%s", said.String())
 	}
-	v, told := verifyTold(t, filepath.Dir(found[0]))
+	v, text := verifyText(t, filepath.Dir(found[0]))
 	all := v.Files[0]
 	if all.Compared == 0 || v.Mismatches != 0 {
-		t.Errorf("%d sync points compared, %d mismatches\n%s", all.Compared, v.Mismatches, told)
+		t.Errorf("%d sync points compared, %d mismatches\n%s", all.Compared, v.Mismatches, text)
 	}
 	t.Logf("%d collections, %d sync points, %d compared, %d objects, %d mismatches", all.Collections, all.SyncPoints,
 		all.Compared, all.Objects, v.Mismatches)

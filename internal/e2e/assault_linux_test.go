@@ -288,8 +288,8 @@ func (e *ending) well(t *testing.T, what string) {
 			tail(e.out), tail(e.errs))
 		return
 	}
-	told := e.last() == 4 || e.last() == 5 || e.elsewhere
-	if n := e.lines(); n > 1 || n == 0 && !told {
+	reported := e.last() == 4 || e.last() == 5 || e.elsewhere
+	if n := e.lines(); n > 1 || n == 0 && !reported {
 		t.Errorf("%s: %d lines of the probe, rings %v\n%s", what, n, e.states, tail(e.errs))
 	}
 }

@@ -103,7 +103,7 @@ func TestGCStorm(t *testing.T) {
 	verify(t, rec.dir, 1)
 }
 
-// storm counts the listings that were left out and told, those that are there, and gives the number of the first
+// storm counts the listings that were left out and reported, those that are there, and gives the number of the first
 // collection.
 func storm(t *testing.T, rec *ringstore.Recording) (skipped, listed int, first uint64) {
 	t.Helper()

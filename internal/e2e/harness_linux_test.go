@@ -220,10 +220,10 @@ func (r *running) end(t *testing.T, file string) {
 // pauses is what the JVM itself logged.
 type pauses struct {
 	lines []string // one a collection, without the word Pause
-	// stops in which there was at least one collection; some share theirs, nested (told once) or queued (told one by
-	// one)
+	// stops in which there was at least one collection; some share theirs, nested (reported once) or queued (reported
+	// one by one)
 	stops int
-	idle  int // stops that were made for a collection and had none: told to observers all the same
+	idle  int // stops that were made for a collection and had none: observers see them all the same
 }
 
 func (r *running) pauses(t *testing.T) (p pauses) {

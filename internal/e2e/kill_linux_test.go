@@ -183,8 +183,9 @@ func TestKillAgent(t *testing.T) {
 			alone += s.to.Sub(s.from)
 		}
 		for _, hole := range h.holes {
-			if hole.told != hole.missing {
-				t.Errorf("%d collections are missing before %d, gaps tell of %d", hole.missing, hole.before, hole.told)
+			if hole.reported != hole.missing {
+				t.Errorf("%d collections are missing before %d, gaps report %d", hole.missing, hole.before,
+					hole.reported)
 			}
 			if !slices.ContainsFunc(away, hole.meets) {
 				running += hole.missing
@@ -211,14 +212,14 @@ func TestKillAgent(t *testing.T) {
 		v := verify(t, dirs[0], 2)
 		row(fmt.Sprintf("%s/%d", gc, major), depth, kills, fmt.Sprintf("%.1f", alone.Seconds()), stops,
 			h.recorded, h.missing,
-			h.told, running, h.gaps, v.SyncPoints, v.Mismatches)
+			h.reported, running, h.gaps, v.SyncPoints, v.Mismatches)
 	})
 }
 
 // span is a stretch of wall clock.
 type span struct{ from, to time.Time }
 
-// clockSlack is what the clock of the JVM, told in ms, and ours may differ by.
+// clockSlack is what the clock of the JVM, reported in ms, and ours may differ by.
 const clockSlack = 20 * time.Millisecond
 
 func (s span) meets(o span) bool {
@@ -229,16 +230,16 @@ func (s span) meets(o span) bool {
 // of the one behind.
 type hole struct {
 	span
-	before        uint64 // the collection behind it
-	missing, told int
+	before            uint64 // the collection behind it
+	missing, reported int
 }
 
 // holes is what is missing in a recording and what tells of it.
 type holes struct {
-	holes                         []hole
-	recorded, missing, told, gaps int
-	away                          int // gaps that say that the recorder was away
-	last                          uint64
+	holes                             []hole
+	recorded, missing, reported, gaps int
+	away                              int // gaps that say that the recorder was away
+	last                              uint64
 }
 
 // readHoles reads the numbers of the epochs and the gaps between them, as they stand in the files.
@@ -253,7 +254,7 @@ func readHoles(t *testing.T, dir string) (h holes) {
 		t.Errorf("damage: %v", p)
 	}
 	var t0, end time.Time
-	told := 0
+	reported := 0
 	for _, f := range rec.Files {
 		for b, err := range f.Blocks() {
 			if err != nil {
@@ -274,7 +275,7 @@ func readHoles(t *testing.T, dir string) (h holes) {
 					t.Fatal(err)
 				}
 				h.gaps++
-				told += int(g.Epochs)
+				reported += int(g.Epochs)
 				if g.Reason == trace.GapAway {
 					h.away++
 				}
@@ -287,18 +288,18 @@ func readHoles(t *testing.T, dir string) (h holes) {
 				n := int(e.Pause.GC) - int(h.last) - 1
 				if n < 0 {
 					t.Errorf("collection %d follows %d", e.Pause.GC, h.last)
-				} else if n > 0 || told > 0 {
-					h.holes = append(h.holes, hole{span{end, begun}, e.Pause.GC, n, told})
-					h.missing, h.told = h.missing+n, h.told+told
+				} else if n > 0 || reported > 0 {
+					h.holes = append(h.holes, hole{span{end, begun}, e.Pause.GC, n, reported})
+					h.missing, h.reported = h.missing+n, h.reported+reported
 				}
 				h.recorded++
-				h.last, end, told = e.Pause.GC, begun.Add(time.Duration(e.Pause.Dur)), 0
+				h.last, end, reported = e.Pause.GC, begun.Add(time.Duration(e.Pause.Dur)), 0
 			}
 		}
 	}
-	if told > 0 { // lost at the end: no epoch has followed
-		h.missing, h.told = h.missing+told, h.told+told
-		h.last += uint64(told)
+	if reported > 0 { // lost at the end: no epoch has followed
+		h.missing, h.reported = h.missing+reported, h.reported+reported
+		h.last += uint64(reported)
 	}
 	return h
 }
@@ -366,7 +367,7 @@ func TestLimitOnDisk(t *testing.T) {
 }
 
 // occupied gives what the files below dir occupy, bytes, and adds to written what they have grown by since sizes were
-// told. A look takes a while on a busy machine; one during which a file came or went counts what was never there
+// reported. A look takes a while on a busy machine; one during which a file came or went counts what was never there
 // together: not ok.
 func occupied(dir string, sizes map[string]int64, written *atomic.Int64) (sum int64, ok bool) {
 	list := func() []string {

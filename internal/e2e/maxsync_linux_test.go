@@ -7,7 +7,7 @@ import (
 )
 
 // TestMaxSyncPause records a heap that takes longer to list than it may: nothing is listed while it is large, which is
-// told, and all is recorded again when it is small. What is listed agrees.
+// reported, and all is recorded again when it is small. What is listed agrees.
 func TestMaxSyncPause(t *testing.T) {
 	needReader(t)
 	majors := []int{17}

@@ -125,7 +125,7 @@ func TestUnloadedSite(t *testing.T) {
 		for _, verb := range [][]string{{"group", "--by", "type, loader"}, {"history"}} {
 			out, errs, code := heapcam(t, append(append(verb[:1:1], rec.dir, "--json"), verb[1:]...)...)
 			if code != 0 || !strings.Contains(out, "Unloads$First #") || !strings.Contains(out, "Unloads$Second #") {
-				t.Errorf("%v: status %d, the loaders are not told\n%s", verb, code, errs)
+				t.Errorf("%v: status %d, the loaders are not reported\n%s", verb, code, errs)
 			}
 		}
 	})

@@ -12,7 +12,7 @@ import (
 )
 
 // TestPause stops recording by verb and by the host's switch and lets it go on: the probe counts no collection
-// meanwhile, trace and status tell of it, an agent that comes later knows it, and what is recorded before and behind
+// meanwhile, trace and status show it, an agent that comes later knows it, and what is recorded before and behind
 // agrees with its sync points.
 func TestPause(t *testing.T) {
 	needReader(t)
@@ -111,7 +111,7 @@ func TestPause(t *testing.T) {
 		out, _, _ := heapcam(t, "dump", "--brief", dir)
 		for _, s := range []string{"paused: requested by", "paused: the host's switch is set", "recording resumed"} {
 			if !strings.Contains(out, s) {
-				t.Errorf("the trace does not tell: %s", s)
+				t.Errorf("the trace does not show it: %s", s)
 			}
 		}
 		var cost struct {

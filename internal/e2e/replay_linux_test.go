@@ -126,8 +126,8 @@ func replayWorkload(t *testing.T, w workload, major int, gc, depth string, out f
 			limit = max(min(bytes*4/(leastRotations+3), limit*2/3), 1<<20)
 			continue
 		}
-		v, told := verifyTold(t, all)
-		window, toldWindow := verifyTold(t, rec.dir)
+		v, text := verifyText(t, all)
+		window, textWindow := verifyText(t, rec.dir)
 		files, states, differing := readAlone(t, whole)
 		var explained []string
 		for k, n := range v.Explained {
@@ -144,7 +144,7 @@ func replayWorkload(t *testing.T, w workload, major int, gc, depth string, out f
 			strings.Join(explained, ", "), rec.lost, fmt.Sprintf("%d, %d", files, states), differing,
 			fmt.Sprintf("%d, %d, %d", in.Collections, in.Compared, window.Mismatches))
 		if n := v.Mismatches + window.Mismatches; n != 0 {
-			t.Errorf("%d mismatches: %s%s", n, told, toldWindow)
+			t.Errorf("%d mismatches: %s%s", n, text, textWindow)
 		}
 		if differing != 0 {
 			t.Errorf("%d states differ between a file alone and the whole", differing)
@@ -220,8 +220,8 @@ type verifyLong struct {
 	} `json:"files"`
 }
 
-// verifyTold runs verify, whatever it finds, and gives what it says of the first difference.
-func verifyTold(t *testing.T, dir string) (v verifyLong, told string) {
+// verifyText runs verify, whatever it finds, and gives what it says of the first difference.
+func verifyText(t *testing.T, dir string) (v verifyLong, text string) {
 	t.Helper()
 	out, errs, _ := heapcam(t, "verify", dir, "--json")
 	if err := json.Unmarshal([]byte(out), &v); err != nil || len(v.Files) == 0 {
@@ -229,14 +229,14 @@ func verifyTold(t *testing.T, dir string) (v verifyLong, told string) {
 	}
 	for _, f := range v.Files {
 		if f.First != "" {
-			told += f.File + ": " + f.First + "\n"
+			text += f.File + ": " + f.First + "\n"
 		}
 		if len(f.Faults) > 0 {
-			told += fmt.Sprintf("%s: %v\n", f.File, f.Faults)
+			text += fmt.Sprintf("%s: %v\n", f.File, f.Faults)
 			t.Errorf("%s: faults: %v", f.File, f.Faults)
 		}
 	}
-	return v, told
+	return v, text
 }
 
 // readAlone replays the whole and each file alone, and compares the states after every collection that both know.

@@ -46,20 +46,20 @@ func TestSecrets(t *testing.T) {
 				}
 				return false
 			})
-			var told [][]byte
+			var given [][]byte
 			rings, _ := filepath.Glob(filepath.Join(d.rings, "*", "*.ring"))
 			for _, ring := range rings {
 				b, err := os.ReadFile(ring)
 				if err != nil {
 					t.Fatal(err)
 				}
-				told = append(told, b)
+				given = append(given, b)
 			}
 			for _, verb := range [][]string{
 				{"status", "--json", "--socket", d.sock}, {"status", "--socket", d.sock},
 				{"doctor", "--json"}, {"doctor"}} {
 				out, errs, _ := heapcam(t, verb...)
-				told = append(told, []byte(out), []byte(errs))
+				given = append(given, []byte(out), []byte(errs))
 			}
 			bundle := filepath.Join(t.TempDir(), "b.tar.gz")
 			if _, errs, code := heapcam(t, "support-bundle", "--socket", d.sock, "-o", bundle); code != 0 {
@@ -67,7 +67,7 @@ func TestSecrets(t *testing.T) {
 			}
 			r.end(t, file)
 			d.stop(t)
-			told = append(told, []byte(d.stderr.String()), unpacked(t, bundle))
+			given = append(given, []byte(d.stderr.String()), unpacked(t, bundle))
 			decoded := []byte(nil)
 			rec, err := ringstore.OpenRecording(s.Dir)
 			if err != nil {
@@ -82,13 +82,13 @@ func TestSecrets(t *testing.T) {
 					decoded = append(decoded, b.Payload...)
 				}
 			}
-			told = append(told, decoded)
+			given = append(given, decoded)
 			err = filepath.WalkDir(d.out, func(path string, e fs.DirEntry, err error) error {
 				if err != nil || e.IsDir() {
 					return err
 				}
 				b, err := os.ReadFile(path)
-				told = append(told, b, []byte(path))
+				given = append(given, b, []byte(path))
 				return err
 			})
 			if err != nil {
@@ -115,18 +115,18 @@ func TestSecrets(t *testing.T) {
 				secrets = append(secrets, "card ")
 			}
 			numbers := []uint64{0x5345435245544C4E, 0x5345435245544442}
-			for i, b := range told {
+			for i, b := range given {
 				for _, s := range secrets {
 					wide := new(bytes.Buffer)
 					binary.Write(wide, binary.LittleEndian, utf16.Encode([]rune(s)))
 					if bytes.Contains(b, []byte(s)) || bytes.Contains(b, wide.Bytes()) {
-						t.Errorf("%q is in what is kept or told (%d of %d)", s, i, len(told))
+						t.Errorf("%q is in what is kept or printed (%d of %d)", s, i, len(given))
 					}
 				}
 				for _, n := range numbers {
 					if bytes.Contains(b, binary.LittleEndian.AppendUint64(nil, n)) ||
 						bytes.Contains(b, binary.BigEndian.AppendUint64(nil, n)) {
-						t.Errorf("the number %x is in what is kept or told (%d of %d)", n, i, len(told))
+						t.Errorf("the number %x is in what is kept or printed (%d of %d)", n, i, len(given))
 					}
 				}
 			}

@@ -59,15 +59,15 @@ func TestAgentBound(t *testing.T) {
 		time.Sleep(time.Second) // being asked costs the agent something too
 		_, loud, self := quiet()
 		highest = max(highest, self.CPU)
-		told := 0
+		lowered := 0
 		for _, s := range loud {
 			if strings.Contains(s.LastSwitch, "agent_max_cpu allows") {
-				told++
+				lowered++
 			}
 		}
-		return told > 0 && self.CPU < bound
+		return lowered > 0 && self.CPU < bound
 	})
-	lowered := time.Since(begun)
+	took := time.Since(begun)
 	_, _, from := quiet()
 	time.Sleep(5 * time.Second)
 	q, loud, to := quiet()
@@ -76,7 +76,7 @@ func TestAgentBound(t *testing.T) {
 		t.Log(s.LastSwitch)
 	}
 	t.Logf("at first %.1f %% of a core, after %v %.1f %%, may %.1f %%; memory %d MiB; %v, %v", 100*highest,
-		lowered.Round(time.Second), 100*share, 100*bound, to.Memory>>20, q.Depth,
+		took.Round(time.Second), 100*share, 100*bound, to.Memory>>20, q.Depth,
 		[]string{loud[0].Depth, loud[1].Depth})
 	if share > 1.2*bound {
 		t.Errorf("the agent takes %.1f %% of a core, may take %.1f %%", 100*share, 100*bound)
@@ -123,23 +123,23 @@ func TestAgentMemory(t *testing.T) {
 			args: []string{file, "1", "100000", "4000000", "1000"}, timeout: 5 * time.Minute}
 		all = append(all, p.plain(t))
 	}
-	most, rss, told, refused, left := int64(0), int64(0), api.Other{}, false, false
+	most, rss, dropped, refused, left := int64(0), int64(0), api.Other{}, false, false
 	look := func() api.StatusReply {
 		own, with := resident(t, d.cmd.Process.Pid)
 		most, rss = max(most, own), max(rss, with)
 		st := d.status(t)
 		for _, o := range st.Others {
 			if o.Why == "agent memory" && o.PID != 0 {
-				told = o
+				dropped = o
 				refused = refused || strings.Contains(o.Reason, "leaves no room for another recording")
 				left = left || strings.Contains(o.Reason, "this recording held the most memory")
 			}
 		}
 		return st
 	}
-	await(t, "one is not recorded for want of memory", func() bool { look(); return told.PID != 0 })
-	if told.Name != "Tides" || told.Remedy == "" {
-		t.Errorf("%+v", told)
+	await(t, "one is not recorded for want of memory", func() bool { look(); return dropped.PID != 0 })
+	if dropped.Name != "Tides" || dropped.Remedy == "" {
+		t.Errorf("%+v", dropped)
 	}
 	resp, err := http.Get("http://" + scrape + "/metrics")
 	if err != nil {
@@ -148,10 +148,10 @@ func TestAgentMemory(t *testing.T) {
 	defer resp.Body.Close()
 	if b, err := io.ReadAll(resp.Body); err != nil ||
 		!regexp.MustCompile(`(?m)^heapcam_jvms_not_recorded\{why="agent memory"\} [1-3]$`).Match(b) {
-		t.Errorf("the metrics do not tell of it: %v\n%s", err,
+		t.Errorf("the metrics do not show it: %v\n%s", err,
 			regexp.MustCompile(`(?m)^heapcam_jvms_not_recorded.*$`).FindAll(b, -1))
 	}
-	// who was let go of is tried again meanwhile
+	// the evicted recording is tried again meanwhile
 	for end := time.Now().Add(90 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		look()
 	}

@@ -21,9 +21,9 @@ func TestStacks(t *testing.T) {
 			flags: []string{"--sampling", "0", "--sampling-max-overhead", "0%", "--max-sync-pause", "0"}}
 		r := p.start(t)
 		r.finish(t)
-		if told := strings.Count(r.stderr.String(), "site table full"); (told == 1) != want &&
-			!(full && told == 1) {
-			t.Errorf("%s: told %d times", frames, told)
+		if logged := strings.Count(r.stderr.String(), "site table full"); (logged == 1) != want &&
+			!(full && logged == 1) {
+			t.Errorf("%s: logged %d times", frames, logged)
 		}
 		dir := r.recorded(t).dir
 		verify(t, dir, 1)

@@ -242,7 +242,7 @@ func TestUnload(t *testing.T) {
 				}
 				a, b := resolves(t, old, false), resolves(t, d.recordings()[0], true)
 				loaded := int(b.last) - 1048000
-				t.Logf("%d classes; %d types of %d bytes at the head of the newest file, %d told again to a new "+
+				t.Logf("%d classes; %d types of %d bytes at the head of the newest file, %d defined again for a new "+
 					"agent, agent %d "+
 					"KiB: %+v %+v", loaded, b.head, b.headBytes, b.first, rss, a, b)
 				if loaded < 5000 || a.files < 2 || a.head == 0 {

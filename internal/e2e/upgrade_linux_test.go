@@ -13,7 +13,7 @@ import (
 )
 
 // TestKeptProbes has today's agent record JVMs that carry probes of earlier builds: each is recorded, governed, paused
-// and told to be renewed, an agent that comes later goes on, and what is recorded agrees with its sync points.
+// and reported for renewal, an agent that comes later goes on, and what is recorded agrees with its sync points.
 func TestKeptProbes(t *testing.T) {
 	needReader(t)
 	jdk(t, 17)

@@ -34,7 +34,9 @@ const head = `<!-- Generated from the rules of Prometheus: go generate ./interna
 These are the alerts of ` + "`packaging/prometheus/heapcam.rules.yml`" + `. The job of the agents must have the name
 ` + "`heapcam`, as in `packaging/prometheus/scrape.yml`" + `. [Metrics](metrics.md) explains the metrics.
 
-While any of these alerts fires, the JVMs run on. What fails is the recording, not the application.
+Most of these alerts are about recording: while they fire, the JVMs run on. Two report something about a JVM:
+HeapcamIncident (it was killed, crashed or ran out of memory) and HeapcamEmergencyUnanswered (it does not answer). None
+has the severity critical. Where an alert says "report it", [report a defect](../../CONTRIBUTING.md#report-a-defect).
 `
 
 func reference(t *testing.T) []byte {
@@ -48,7 +50,7 @@ func reference(t *testing.T) []byte {
 		}
 		when := "It fires when this is true:"
 		if a.For != "" {
-			when = "It fires when this is true for " + a.For + ":"
+			when = "It fires when this has been true for " + minutes(a.For) + ":"
 		}
 		expr := a.Expr
 		if len(expr) > 115 {
@@ -58,6 +60,12 @@ func reference(t *testing.T) []byte {
 			a.Labels["severity"], when, expr, folded("**Meaning.** "+meaning), folded("**What to do.** "+action))
 	}
 	return b.Bytes()
+}
+
+// minutes writes a duration of the rules, such as 5m, in words.
+func minutes(d string) string {
+	n := strings.TrimSuffix(d, "m")
+	return n + " minutes"
 }
 
 // folded breaks a paragraph into lines of at most 115 columns.

@@ -80,7 +80,7 @@ uint32_t budget_depth(const struct prospect *p) {
     uint32_t depth = p->depth;
     for (; depth > HC_DEPTH_SAMPLES; depth--) {
         uint64_t walk = rest + (depth == HC_DEPTH_FULL ? eden : 0);
-        uint64_t need = p->have_last ? walk : 0; // without, only a listing tells
+        uint64_t need = p->have_last ? walk : 0; // without it, only a listing gives it
         if (depth > p->last_depth) {
             need += list;
             if (p->since_last_finish < BUDGET_SPAN * 1000000000ull) need += walk;

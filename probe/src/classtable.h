@@ -13,7 +13,7 @@
 
 // Ids of types are never given twice, up to MAX_TYPE_IDS. At a time there are less than MAX_TYPES, each in the place
 // TSLOT(id) of the tables.
-// TF_SLOW: its size is not told by the layout helper alone (mirrors), or the word has named more than one class.
+// TF_SLOW: its size does not follow from the layout helper alone (mirrors), or the word has named more than one class.
 enum {
     MAX_TYPES = 1 << 20,
     TF_DEAD = INT32_MIN,

@@ -84,7 +84,7 @@ void defs_committed(bool ok) {
         if (ok)
             logs[i]->sent = logs[i]->pending;
         else
-            logs[i]->pending = logs[i]->sent; // the next commit may tell none
+            logs[i]->pending = logs[i]->sent; // the next commit may have none of them
     }
 }
 
@@ -93,7 +93,7 @@ void defs_committed(bool ok) {
 // thread copies what was sent and has not gone to a second log. In the next pause that has the writer lock the VM
 // thread, which alone appends, adds the rest and lets it take the first one's place: thus nobody waits, and who reads
 // the log holds the lock. Then the first one is the second.
-static PER_RECORDING size_t told;   // of the type log, stands in spare
+static PER_RECORDING size_t copied; // so many bytes of the type log are in spare
 static PER_RECORDING size_t tidied; // length of the log when it was tidy last
 enum { NOTHING, READY, SWAPPING, SWAPPED };
 static PER_RECORDING _Atomic int tidy;
@@ -172,7 +172,7 @@ void types_tidy(void) {
             (void)deflog_append(&spare, from, (size_t)(p - from));
     }
     os_give_back(id_marks, bytes);
-    told = n;
+    copied = n;
     tidied = spare.len;
     atomic_store(&tidy, READY);
 }
@@ -180,7 +180,7 @@ void types_tidy(void) {
 void types_swap(void) {
     int ready = READY;
     if (!atomic_compare_exchange_strong(&tidy, &ready, SWAPPING)) return;
-    size_t from = told, len = type_log.len, sent = spare.len + (type_log.sent - told);
+    size_t from = copied, len = type_log.len, sent = spare.len + (type_log.sent - copied);
     for (uint32_t m = 0; m < type_log.nmarks; m++) // in the parts that it has
         if (type_log.marks[m] > from)
             (void)deflog_append(&spare, type_log.mem + from, type_log.marks[m] - from), from = type_log.marks[m];

@@ -31,6 +31,6 @@ void depth_set_next(bool cut, uint32_t cut_to) {
     bool waits = retry_waits(); // counts: once an epoch
     if (budget_too_long() || waits) wanted = HC_DEPTH_SAMPLES;
     atomic_store_explicit(ring32(HC_RING_OFF_DEPTH_NOW), wanted, memory_order_relaxed);
-    // after the depth that it tells of
+    // after the depth that it belongs to
     if (cut) atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_CUT), 1, memory_order_release);
 }

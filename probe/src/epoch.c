@@ -403,7 +403,7 @@ static void note_outcome(struct finish *f, bool fault) {
         atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_DROPPED), 1, memory_order_relaxed);
         need_sync = HC_SYNC_LOST;
     } else {
-        pause_told_missed();
+        pause_clear_missed();
     }
     if (f->committed && f->reason) {
         need_sync = 0;
@@ -438,7 +438,7 @@ static void finish(int pause, int forced) {
 // ---- entry points --------------------------------------------------------------------------------
 static void skip_pause(void *unused) {
     (void)unused;
-    (void)pause_kind(&maps); // which tells remarks from cleanups by what was before
+    (void)pause_kind(&maps); // which distinguishes remarks from cleanups by what was before
 }
 
 static void finish_unrecorded(bool waits) {

@@ -92,7 +92,7 @@ uint64_t heap_in_use(JNIEnv *jni) {
     return left >= 0 && total > left ? (uint64_t)(total - left) : 0;
 }
 
-// The VM's tables do not tell the fields of a StackChunk; the JDK's own Java code does. 0: there is no such class (17).
+// The VM's tables do not have the fields of a StackChunk; the JDK's own Java code does. 0: there is no such class (17).
 uint32_t chunk_size_offset(JNIEnv *jni) {
     jlong at = 0;
     jclass k = (*jni)->FindClass(jni, "jdk/internal/vm/StackChunk"),

@@ -96,11 +96,11 @@ void lifecycle_jvm_ends(void) {
     if (atomic_load(&gave_up)) return;
     sampling_report(); // of a JVM that ends before the control thread's first turn
     if (atomic_exchange(&gave_up, true)) return;
-    bool told = meta_put_end(HC_END_DEATH);
+    bool ended = meta_put_end(HC_END_DEATH);
     ring_state(HC_STATE_GOODBYE, NULL);
     lock_writer(); // or the control thread may close this ring for a larger one meanwhile
     reserve_drop();
-    if (told ? !ring_publish() : !ring_there())
+    if (ended ? !ring_publish() : !ring_there())
         log_line("stopped recording: the shared ring was truncated or cannot be written");
     ring_unlock();
 }

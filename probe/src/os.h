@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Where the variables of one recording are; os_state tells all of them.
+// Where the variables of one recording are; os_state gives all of them.
 #ifdef _WIN32
 #define PER_RECORDING __attribute__((section(".data$hc_m")))
 #else

@@ -295,8 +295,8 @@ bool safe_write(uint64_t addr, const void *src, size_t n) {
     return copied((void *)addr, src, n);
 }
 
-// What a collection emptied it may have given back before it told us. The guard finds that out; where there is none
-// (-Xcheck:jni) each page is asked for before it is walked.
+// A collection may have returned the memory that it emptied before the probe is called. The guard finds that out; where
+// there is none (-Xcheck:jni) each page is asked for before it is walked.
 void need_memory(uint64_t lo, uint64_t hi) {
     if (!guard_without_handler) return;
     enum { PAGE = 4096, AT_ONCE = 256 };

@@ -12,7 +12,7 @@ static PER_RECORDING int64_t inv[3]; // the counters at the start of this pause
 // Young and full collections that events have announced, or that ended before the probe began.
 static PER_RECORDING int64_t counted[2];
 static PER_RECORDING unsigned last_total;
-static PER_RECORDING uint32_t missed; // collections without events that no epoch has told of yet
+static PER_RECORDING uint32_t missed; // collections without events that no epoch has reported yet
 static PER_RECORDING bool stale;      // the heap has counted a collection since the last finish
 static PER_RECORDING bool cleanup_next;
 static PER_RECORDING uint64_t remarked; // number of the last concurrent cycle that ended its marking
@@ -39,7 +39,7 @@ void pause_count_missed(void) {
 
 void pause_look_stale(bool have_last) { stale = have_last && last_total != *vm.total_collections; }
 void pause_note_finish(void) { last_total = *vm.total_collections; }
-void pause_told_missed(void) { missed = 0; }
+void pause_clear_missed(void) { missed = 0; }
 bool pause_missed(void) { return missed || stale; }
 uint32_t pause_missed_flags(void) { return missed || stale ? HC_PF_MISSED | missed << HC_PF_MISSED_SHIFT : 0; }
 

@@ -16,8 +16,8 @@ void pause_count_missed(void);      // what they show more than was known has co
 // The heap has counted a collection since pause_note_finish, though nothing was announced.
 void pause_look_stale(bool have_last);
 void pause_note_finish(void);
-void pause_told_missed(void); // an epoch that tells of them has been committed
-bool pause_missed(void);      // collections without events came before, which no epoch has told of yet
+void pause_clear_missed(void); // an epoch that reports them has been committed
+bool pause_missed(void);       // collections without events came before, which no epoch has reported yet
 uint32_t pause_missed_flags(void);
 int pause_kind(const struct heapmaps *m); // guard; by what the counters show since pause_counters_at_start
 uint64_t pause_jvm_gc(int kind);          // guard; n of GC(n) in the JVM's log

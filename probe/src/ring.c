@@ -55,7 +55,7 @@ static uint64_t affordable(uint64_t n) {
 static uint64_t first_capacity(uint64_t used) {
     uint64_t n = capacity_for(OS_RING_GROWS && !opt.spool[0] ? used : vm.max_heap, 0);
     uint64_t eden =
-        vm.max_heap / 8 < 16 << 20 ? vm.max_heap / 8 : 16 << 20; // at depth full each epoch tells of a whole eden
+        vm.max_heap / 8 < 16 << 20 ? vm.max_heap / 8 : 16 << 20; // at depth full each epoch lists a whole eden
     while (opt.depth == HC_DEPTH_FULL && n < eden) n *= 2;
     return affordable(n);
 }
@@ -339,7 +339,7 @@ void ring_grow(uint64_t t, bool read, bool overflowed) {
     wait_for_pause(); // which may have begun with the old one, and writes all words
     uint32_t state = HC_STATE_MOVED;
     if (!os_ring_write(old, HC_RING_OFF_STATE, &state, sizeof state)) ring_lost();
-    lock_writer(); // who ends the JVM may still tell the old one
+    lock_writer(); // the thread that ends the JVM may still use the old one
     os_ring_close(old);
     ring_unlock();
     memory_give_back(was);

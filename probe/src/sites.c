@@ -184,7 +184,7 @@ static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
 }
 
 // Makes room in a full table: the least used frames leave it that no kept one was called from, until a quarter is free.
-// What they told stays told; a stack that comes again gets new ids, which readers know for the same stack. Control
+// Their definitions stay valid; a stack that appears again gets new ids, which readers know for the same stack. Control
 // thread; the others wait only if they are to define something. Seldom, since it goes through the whole table.
 void sites_make_room(uint64_t now) {
     if (!atomic_load_explicit(&sites_full, memory_order_relaxed) || now < next_room) return;

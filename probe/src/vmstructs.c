@@ -344,7 +344,7 @@ void vm_know_thread(void *thread) {
         }
 }
 
-// Each collection takes a number, and so does each concurrent cycle of G1, which no counter tells. So what the
+// Each collection takes a number, and so does each concurrent cycle of G1, which no counter shows. So what the
 // thread itself says is read there, and
 // believed if it can be true: a cycle begins with a collection of its own.
 uint64_t vm_gc_number(bool concurrent) {

@@ -88,10 +88,10 @@ void vm_spaces_now(void);
 // that is missing or not as expected, in one line, and nothing of vm may be used. A JVM thread, at VMInit or later,
 // while nothing is recorded.
 bool vm_load(void *some_libjvm_address, bool any_major, char why[HC_MAX_REASON]);
-// vm_late tells whether vm_load has succeeded. Any thread
+// vm_late says whether vm_load has succeeded. Any thread
 bool vm_late(char why[HC_MAX_REASON]);
 
-// vm_know_thread tells which HotSpot's object for the calling thread is: where others have theirs is known then.
+// vm_know_thread takes HotSpot's object for the calling thread, and finds from it where other threads have theirs.
 void vm_know_thread(void *thread);
 // vm_gc_number gives n of GC(n) in the JVM's log: of the collection that ends, or of the newest one if none does;
 // concurrent: of the cycle of G1 whose

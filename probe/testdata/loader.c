@@ -356,14 +356,14 @@ static size_t some_field(void) {
     return below(tables[FIELDS].n);
 }
 
-static char told[600];
-static void tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static char mutation[600];
+static void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 #include <stdarg.h>
-static void tell(const char *fmt, ...) {
+static void note(const char *fmt, ...) {
     va_list ap;
-    size_t n = strlen(told);
+    size_t n = strlen(mutation);
     va_start(ap, fmt);
-    vsnprintf(told + n, sizeof told - n, fmt, ap);
+    vsnprintf(mutation + n, sizeof mutation - n, fmt, ap);
     va_end(ap);
 }
 
@@ -375,22 +375,22 @@ static void damage_field(void) {
     size_t i = some_field();
     struct fieldrow *r = &fieldrows()[i];
     uint64_t v;
-    tell("%s::%s ", r->type, r->field);
+    note("%s::%s ", r->type, r->field);
     switch (last ? below(9) : below(7)) {
     case 0:
-        tell("static %d;", !r->is_static);
+        note("static %d;", !r->is_static);
         r->is_static = !r->is_static;
         if (below(2)) r->address = (void *)bad_address(), r->offset = bad_number();
         break;
-    case 1: r->offset = v = bad_number(), tell("offset %" PRIx64 ";", v); break;
-    case 2: r->address = (void *)(v = bad_address()), tell("address %" PRIx64 ";", v); break;
-    case 3: r->declared = types[v = below(sizeof types / sizeof *types)], tell("type %" PRIu64 ";", v); break;
-    case 4: r->declared = (char *)(v = bad_address()), tell("type at %" PRIx64 ";", v); break;
-    case 5: remove_row(FIELDS, i), tell("removed;"); break;
+    case 1: r->offset = v = bad_number(), note("offset %" PRIx64 ";", v); break;
+    case 2: r->address = (void *)(v = bad_address()), note("address %" PRIx64 ";", v); break;
+    case 3: r->declared = types[v = below(sizeof types / sizeof *types)], note("type %" PRIu64 ";", v); break;
+    case 4: r->declared = (char *)(v = bad_address()), note("type at %" PRIx64 ";", v); break;
+    case 5: remove_row(FIELDS, i), note("removed;"); break;
     case 6:
         r = (struct fieldrow *)repeat_row(FIELDS, i);
         r->is_static ^= (int32_t)below(2), r->offset += below(2) * 8, r->address = (char *)r->address + below(2) * 8;
-        tell("twice;");
+        note("twice;");
         break;
     case 7:
         v = bad_address();
@@ -398,9 +398,9 @@ static void damage_field(void) {
             r->type = (char *)v;
         else
             r->field = (char *)v;
-        tell("name at %" PRIx64 ";", v);
+        note("name at %" PRIx64 ";", v);
         break;
-    default: r->is_static = (int32_t)(v = any()), tell("static %d;", (int32_t)v); break;
+    default: r->is_static = (int32_t)(v = any()), note("static %d;", (int32_t)v); break;
     }
 }
 
@@ -412,23 +412,23 @@ static void damage_other(void) {
     switch (below(last ? 7 : 6)) {
     case 0: {
         struct symbol *s = &symbols[below((uint64_t)nsymbols)];
-        tell("%s ", s->name);
+        note("%s ", s->name);
         if (!below(3))
-            s->at = NULL, tell("missing;");
+            s->at = NULL, note("missing;");
         else if (!below(3))
-            s->at = (uint64_t *)(v = bad_address() & ~7ull), tell("at %" PRIx64 ";", v);
+            s->at = (uint64_t *)(v = bad_address() & ~7ull), note("at %" PRIx64 ";", v);
         else
-            *s->at = v = below(2) ? bad_number() : bad_address(), tell("is %" PRIx64 ";", v);
+            *s->at = v = below(2) ? bad_number() : bad_address(), note("is %" PRIx64 ";", v);
         break; // the harness itself does not ask for symbols again
     }
     case 6:
-        *(uint64_t *)row = v = bad_address(), tell("%s row %zu name at %" PRIx64 ";", tables[t].symbol, i, v);
+        *(uint64_t *)row = v = bad_address(), note("%s row %zu name at %" PRIx64 ";", tables[t].symbol, i, v);
         break;
-    case 2: remove_row(t, i), tell("%s row %zu removed;", tables[t].symbol, i); break;
+    case 2: remove_row(t, i), note("%s row %zu removed;", tables[t].symbol, i); break;
     case 3: // the last row is no end
         if (last)
             memcpy(tables[t].rows + tables[t].n * tables[t].width, row, tables[t].width),
-                tell("%s endless;", tables[t].symbol);
+                note("%s endless;", tables[t].symbol);
         break;
     case 4: {
         struct typerow *y = (struct typerow *)tables[TYPES].rows + below(tables[TYPES].n);
@@ -437,7 +437,7 @@ static void damage_other(void) {
              k++)
             y = (struct typerow *)tables[TYPES].rows + below(tables[TYPES].n);
         y->size = v = bad_number();
-        tell("size of %s %" PRIx64 ";", y->name, v);
+        note("size of %s %" PRIx64 ";", y->name, v);
         break;
     }
     case 5: {
@@ -445,7 +445,7 @@ static void damage_other(void) {
         for (int k = 0; k < 500 && strncmp(y->name, "markWord", 8); k++)
             y = (struct longrow *)tables[LONGS].rows + below(tables[LONGS].n);
         y->value = (int64_t)(v = bad_number());
-        tell("%s is %" PRIx64 ";", y->name, v);
+        note("%s is %" PRIx64 ";", y->name, v);
         break;
     }
     default: {
@@ -453,7 +453,7 @@ static void damage_other(void) {
         for (int k = 0; k < 500 && !strstr(y->name, "HeapRegionType"); k++)
             y = (struct introw *)tables[INTS].rows + below(tables[INTS].n);
         y->value = (int32_t)(v = bad_number());
-        tell("%s is %" PRIx64 ";", y->name, v);
+        note("%s is %" PRIx64 ";", y->name, v);
     }
     }
 }
@@ -467,24 +467,24 @@ static void damage_value(void) {
         while (!(c = cells[below(8)])) {
         }
         *c = v = below(2) ? bad_number() : bad_address();
-        tell("value at %p is %" PRIx64 ";", (void *)c, v);
+        note("value at %p is %" PRIx64 ";", (void *)c, v);
         break;
     case 1:
         c = (uint64_t *)(heap + below(256) * 8);
         *c = v = below(2) ? bad_number() : bad_address();
-        tell("heap + %td is %" PRIx64 ";", (char *)c - heap, v);
+        note("heap + %td is %" PRIx64 ";", (char *)c - heap, v);
         break;
     case 2: {
         uint32_t *p = (uint32_t *)perf + below(142);
         *p = (uint32_t)(v = bad_number());
-        tell("PerfMemory + %td is %x;", (char *)p - perf, *p);
+        note("PerfMemory + %td is %x;", (char *)p - perf, *p);
         break;
     }
     case 4: {
         if (!last) break;
         char *row = flag_rows + below(nflags) * flag_size;
         *(uint64_t *)(row + below(2) * 8) = v = bad_address();
-        tell("flag %td at %" PRIx64 ";", (row - flag_rows) / (ptrdiff_t)flag_size, v);
+        note("flag %td at %" PRIx64 ";", (row - flag_rows) / (ptrdiff_t)flag_size, v);
         break;
     }
     default: {
@@ -493,7 +493,7 @@ static void damage_value(void) {
         void *p = some_values[i];
         v = bad_number();
         if (p) memcpy(p, &v, width[i]);
-        tell("%s is %" PRIx64 ";", some_flags[i], v);
+        note("%s is %" PRIx64 ";", some_flags[i], v);
     }
     }
 }
@@ -502,7 +502,7 @@ static void damage_value(void) {
 static bool directed(char *line) {
     char op[32], a[100] = "", b[100] = "";
     long long v = 0;
-    snprintf(told, sizeof told, "%s", line);
+    snprintf(mutation, sizeof mutation, "%s", line);
     if (sscanf(line, "%31s %99s %99s %lli", op, a, b, &v) < 1) return false;
     struct fieldrow *r = row_of(a, b);
     if (!strcmp(op, "nothing")) return true;
@@ -624,7 +624,7 @@ int main(int argc, char **argv) {
             } else {
                 go = directed(line);
             }
-            snprintf(what, PAGE, "%s", told);
+            snprintf(what, PAGE, "%s", mutation);
             snprintf(answer, PAGE, go ? "no answer" : "nothing to damage");
             if (go) run();
             _exit(0);

@@ -20,7 +20,7 @@ import (
 //  3. of as many the newest file (creation in the header), then the greater session: every reader finds the same.
 //
 // Files of any other session are foreign: they are named, set aside, and never read as part of the recording, copied,
-// counted or removed. Files whose headers cannot be read tell no session; they count as the recording's, whose
+// counted or removed. Files whose headers cannot be read have no session; they count as the recording's, whose
 // recorder must bound them.
 //
 // Inside the recording the number in a file's header is its place, whatever its name. Of several with one number the
@@ -139,7 +139,7 @@ func documentSession(fs vfs.FS, path, kind string) (string, error) {
 type Contents struct {
 	Files     []vfs.Info // of the recording, by name, and those that cannot be read
 	Foreign   []*ForeignError
-	Session   string  // "": nothing tells
+	Session   string  // "": not known
 	Described bool    // recording.json is there
 	Problems  []error // of the documents
 }
@@ -193,7 +193,7 @@ func (d Contents) NothingOwn(dir string) error {
 
 // Folder is what can be said of a ring folder by the headers of its files.
 type Folder struct {
-	Session string   // "": no file, and no description, tells
+	Session string   // "": no file, and no description, has it
 	Files   []string // paths, oldest first; those that cannot be read are among them
 	Foreign []*ForeignError
 }

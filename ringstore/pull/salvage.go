@@ -18,7 +18,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Salvage writes the sound frames of all that path holds to w as a container, and tells what it left behind: as
+// Salvage writes the sound frames of all that path holds to w as a container, and says what it left out: as
 // Check. A file whose header is damaged is read as one of the others' recording. Nothing is changed at path.
 func Salvage(ctx context.Context, path string, w io.Writer) (*recording.Manifest, []recording.Verdict, error) {
 	r, err := recording.OpenAny(path)

@@ -10,5 +10,5 @@
 //  3. Sync points take at most a quarter of a segment: T grows to four times the last one, up to M/2. Beyond that none
 //     is taken (*TooSmallError).
 //
-// It touches no file: the store tells it what is occupied, and does what it says.
+// It touches no file: the store passes it what is occupied, and does what it says.
 package quota

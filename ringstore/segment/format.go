@@ -217,13 +217,13 @@ func (f Frame) payload(name string, stored []byte, dec *zstd.Decoder) ([]byte, e
 	return out, nil
 }
 
-// skim gives what was stored for f, columns, without its tokens; nil if that fails. dec must be for this alone: it
-// may stop inside the frame.
-func (f Frame) skim(stored []byte, dec *zstd.Decoder) []byte {
+// payloadWithoutTokens gives what was stored for f, columns, without its tokens; nil if that fails. dec must be for
+// this alone: it may stop inside the frame.
+func (f Frame) payloadWithoutTokens(stored []byte, dec *zstd.Decoder) []byte {
 	if dec.Reset(bytes.NewReader(stored)) != nil {
 		return nil
 	}
-	out, err := columns.Skim(nil, dec, int(f.Raw))
+	out, err := columns.DecodeWithoutTokens(nil, dec, int(f.Raw))
 	if err != nil {
 		return nil
 	}

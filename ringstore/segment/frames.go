@@ -33,10 +33,12 @@ func (f *File) Summaries() iter.Seq2[trace.Block, error] {
 	}
 }
 
-// Skim iterates over all blocks as Blocks does, but of EPOCH blocks it may leave out the tokens: then their blobs are
-// empty. Where frames hold columns these are most of what there is to unpack. The checksums of all frames are looked
-// at. Errors as Blocks.
-func (f *File) Skim() iter.Seq2[trace.Block, error] { return f.blocksOf(f.frames(nil, true)) }
+// BlocksWithoutTokens iterates over all blocks as Blocks does, but may leave out the tokens of EPOCH blocks: then their
+// blobs are empty. Where frames hold columns, tokens are most of what there is to unpack. The checksums of all frames
+// are checked. Errors as Blocks.
+func (f *File) BlocksWithoutTokens() iter.Seq2[trace.Block, error] {
+	return f.blocksOf(f.frames(nil, true))
+}
 
 // Frames iterates over frames with their payloads (whole blocks of the stream). Errors as Headers; a frame whose
 // payload is damaged is yielded with the error and a nil payload.
@@ -47,8 +49,8 @@ func (f *File) FramesOf(want func(Frame) bool) iter.Seq2[FrameData, error] {
 	return f.frames(want, false)
 }
 
-// frames leaves out the frames that want, unless nil, does not want, and with skim tokens of EPOCH blocks.
-func (f *File) frames(want func(Frame) bool, skim bool) iter.Seq2[FrameData, error] {
+// frames leaves out the frames that want, unless nil, does not want, and with noTokens the tokens of EPOCH blocks.
+func (f *File) frames(want func(Frame) bool, noTokens bool) iter.Seq2[FrameData, error] {
 	return func(yield func(FrameData, error) bool) {
 		dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxFrame))
 		if err != nil {
@@ -58,7 +60,7 @@ func (f *File) frames(want func(Frame) bool, skim bool) iter.Seq2[FrameData, err
 		defer dec.Close()
 		var stored []byte
 		var part *zstd.Decoder
-		if skim {
+		if noTokens {
 			if part, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
 				zstd.WithDecoderMaxMemory(MaxFrame)); err != nil {
 				yield(FrameData{}, err)
@@ -72,14 +74,14 @@ func (f *File) frames(want func(Frame) bool, skim bool) iter.Seq2[FrameData, err
 			}
 			d := FrameData{Frame: fr}
 			if err == nil {
-				if cap(stored) < int(fr.Stored) || !skim || fr.Codec == codecNone {
+				if cap(stored) < int(fr.Stored) || !noTokens || fr.Codec == codecNone {
 					stored = make([]byte, fr.Stored) // bounded: Headers checked it against the file
 				}
 				stored = stored[:fr.Stored]
 				if _, err = f.r.ReadAt(stored, fr.Offset+FrameSize); err == nil || err == io.EOF {
-					if skim && fr.Codec == codecColumns && fr.Flags&(FlagMarked|FlagListing) == FlagMarked &&
+					if noTokens && fr.Codec == codecColumns && fr.Flags&(FlagMarked|FlagListing) == FlagMarked &&
 						crc32.Checksum(stored, castagnoli) == fr.crc {
-						d.Payload = fr.skim(stored, part)
+						d.Payload = fr.payloadWithoutTokens(stored, part)
 					}
 					if d.Payload == nil {
 						d.Payload, err = fr.payload(f.Name, stored, dec)

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// FileID tells files apart whatever their names: device and inode. The zero value means that the system does not tell.
+// FileID identifies a file whatever its names: device and inode. The zero value means that the system does not say.
 type FileID struct{ Dev, Ino uint64 }
 
 // Info is what a store needs to know of a file.
@@ -14,9 +14,9 @@ type Info struct {
 	Name   string // last part of the path
 	Dir    bool
 	Size   int64
-	Blocks int64 // what it occupies, bytes; 0 where the system does not tell
+	Blocks int64 // what it occupies, bytes; 0 where the system does not say
 	ID     FileID
-	Links  int // names of the file; 1 where the system does not tell
+	Links  int // names of the file; 1 where the system does not say
 }
 
 // Occupies is what counts: the length in whole blocks, or what the system says if that is more (preallocation,
@@ -93,7 +93,7 @@ type FS interface {
 	// SyncDir returns when the names in a folder survive a power loss.
 	SyncDir(path string) error
 
-	// Free is what may still be taken on the file system of path, bytes; negative where the system does not tell.
+	// Free is what may still be taken on the file system of path, bytes; negative where the system does not say.
 	Free(path string) (int64, error)
 }
 

@@ -17,7 +17,7 @@ func openFile(path string, flag int, mode os.FileMode) (*os.File, error) {
 		if err == nil && !st.Mode().IsRegular() {
 			return &os.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
 		}
-		return nil // what else is wrong opening tells
+		return nil // opening it reports any other fault
 	}
 	if err := regular(os.Stat(path)); err != nil {
 		return nil, err

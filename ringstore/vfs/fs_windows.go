@@ -32,7 +32,7 @@ func openFile(path string, flag int, _ os.FileMode) (*os.File, error) {
 	return os.NewFile(uintptr(h), path), nil
 }
 
-// describe asks for what a listing does not tell: the file's number and links. What cannot be opened has neither.
+// describe asks for what a listing does not have: the file's number and links. What cannot be opened has neither.
 func describe(path string, st os.FileInfo) Info {
 	i := Info{Name: st.Name(), Dir: st.IsDir(), Size: st.Size(), Links: 1}
 	if i.Dir {

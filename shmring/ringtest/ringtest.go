@@ -181,8 +181,8 @@ func (p *Producer) CommitBytes(b []byte) (ok bool, err error) {
 }
 
 // Grow makes a ring of another capacity that takes over where this one ends, and writes there from now on. Whoever
-// reads finds it by the state of the old one, which tell leaves out if it is false.
-func (p *Producer) Grow(capacity uint64, tell bool) error {
+// reads finds it by the state of the old one, which announce leaves out if it is false.
+func (p *Producer) Grow(capacity uint64, announce bool) error {
 	c := p.config
 	c.Capacity, c.Base, c.Session = capacity, p.head, p.Session
 	c.Name = filepath.Base(p.Path) + ".next"
@@ -190,7 +190,7 @@ func (p *Producer) Grow(capacity uint64, tell bool) error {
 	if err != nil {
 		return err
 	}
-	if tell {
+	if announce {
 		err = p.Poke32(shmring.OffState, uint32(shmring.StateMoved))
 	}
 	err = errors.Join(err, p.f.Close())

@@ -7,7 +7,7 @@
 // It holds what the library exports against the rows of probe/src/vmrows.def: each name that this JDK must have, static
 // or not, its declared C type, and the values of constants. Offsets and addresses are not in the file: a library
 // computes most of them when it is loaded, and the probe checks them in the running JVM. Without -major the JDK's own
-// release file tells its version. -tested prints the JDKs that are tested. The exit status is 1 if the probe would
+// release file has its version. -tested prints the JDKs that are tested. The exit status is 1 if the probe would
 // refuse one of the libraries.
 package main
 
@@ -56,7 +56,7 @@ func report(path string, major int) bool {
 	t, err := read(lib)
 	if err != nil || major == 0 {
 		if err == nil {
-			err = fmt.Errorf("no release file tells the version: use -major")
+			err = fmt.Errorf("no release file has the version: use -major")
 		}
 		fmt.Printf("%s: %v\n", path, err)
 		return false

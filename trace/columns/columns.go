@@ -117,7 +117,7 @@ func (e *Encoder) Cuts() []int { return e.cuts }
 // minPart is the smallest part that is worth a beginning of its own, bytes.
 const minPart = 2 << 10
 
-// cut notes that another kind begins at at, unless one of the two parts is too small to tell.
+// cut notes that another kind begins at at, unless one of the two parts is too small to decide.
 func (e *Encoder) cut(at, next int) {
 	last := 0
 	if n := len(e.cuts); n > 0 {

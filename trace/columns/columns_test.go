@@ -95,7 +95,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%d bytes, more than the limit", len(got))
 		}
 		whole := err == nil
-		got, err = columns.Skim(nil, bytes.NewReader(b), 1<<20)
+		got, err = columns.DecodeWithoutTokens(nil, bytes.NewReader(b), 1<<20)
 		if err != nil && !errors.Is(err, columns.ErrCorrupt) {
 			t.Fatal(err)
 		}
@@ -147,11 +147,12 @@ func BenchmarkDecode(b *testing.B) {
 	b.SetBytes(int64(n))
 }
 
-// skimmed demands that Skim of what was encoded gives the blocks of p with empty blobs of tokens, and reads no column.
-func skimmed(t interface{ Fatalf(string, ...any) }, enc, p []byte) {
-	got, err := columns.Skim([]byte("before"), bytes.NewReader(enc), len(p))
+// sameWithoutTokens demands that DecodeWithoutTokens gives the encoded blocks of p with empty blobs of tokens, and
+// reads no column.
+func sameWithoutTokens(t interface{ Fatalf(string, ...any) }, enc, p []byte) {
+	got, err := columns.DecodeWithoutTokens([]byte("before"), bytes.NewReader(enc), len(p))
 	if err != nil {
-		t.Fatalf("skim: %v", err)
+		t.Fatalf("DecodeWithoutTokens: %v", err)
 	}
 	got = got[len("before"):]
 	for want, err := range trace.Blocks(p) {
@@ -160,7 +161,7 @@ func skimmed(t interface{ Fatalf(string, ...any) }, enc, p []byte) {
 		}
 		b, n, err := trace.ReadBlock(got)
 		if err != nil {
-			t.Fatalf("skimmed block: %v", err)
+			t.Fatalf("block without tokens: %v", err)
 		}
 		got = got[n:]
 		switch want.Kind {
@@ -190,7 +191,7 @@ func skimmed(t interface{ Fatalf(string, ...any) }, enc, p []byte) {
 			want.Seq, want.Flags = seq, flags
 		}
 		if !b.Equal(want) {
-			t.Fatalf("a block of kind %d and %d bytes is skimmed to kind %d and %d bytes", want.Kind,
+			t.Fatalf("a block of kind %d and %d bytes becomes kind %d and %d bytes", want.Kind,
 				len(want.Payload), b.Kind,
 				len(b.Payload))
 		}
@@ -200,13 +201,13 @@ func skimmed(t interface{ Fatalf(string, ...any) }, enc, p []byte) {
 	}
 }
 
-func TestSkim(t *testing.T) {
+func TestDecodeWithoutTokens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var e columns.Encoder
 		for _, p := range stream(rapid.Uint64().Draw(t, "seed"), rapid.Uint64Range(1, 3).Draw(t, "collector"), 20) {
 			enc := e.Encode(nil, p)
-			skimmed(t, enc, p)
-			skimmed(t, append(enc, make([]byte, 100)...), p) // what follows is not looked at
+			sameWithoutTokens(t, enc, p)
+			sameWithoutTokens(t, append(enc, make([]byte, 100)...), p) // what follows is not looked at
 		}
 	})
 }

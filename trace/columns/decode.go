@@ -167,13 +167,13 @@ func Decode(dst, b []byte, limit int) ([]byte, error) {
 	return dst, nil
 }
 
-// skimFirst is how much Skim reads at once, bytes: as much as most frames have before their columns.
-const skimFirst = 16 << 10
+// firstRead is how much DecodeWithoutTokens reads at once, bytes: as much as most frames have before their columns.
+const firstRead = 16 << 10
 
-// Skim appends to dst what Encode was given without its blobs of tokens: the blocks are whole, and each such blob is
-// empty. from gives what Encode made, of which Skim reads no more than it needs; limit is as for Decode. Its errors
+// DecodeWithoutTokens appends to dst what Encode was given without its blobs of tokens: the blocks are whole, and each
+// such blob is empty. from gives what Encode made and is read no further than needed; limit is as for Decode. Errors
 // wrap ErrCorrupt or are those of from.
-func Skim(dst []byte, from io.Reader, limit int) ([]byte, error) {
+func DecodeWithoutTokens(dst []byte, from io.Reader, limit int) ([]byte, error) {
 	var b []byte
 	more := func(n int) error {
 		at := len(b)
@@ -185,7 +185,7 @@ func Skim(dst []byte, from io.Reader, limit int) ([]byte, error) {
 		}
 		return err
 	}
-	for n := skimFirst; ; n *= 2 {
+	for n := firstRead; ; n *= 2 {
 		was := len(b)
 		if err := more(n); err != nil {
 			return nil, err

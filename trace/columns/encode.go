@@ -212,7 +212,7 @@ func operand(b []byte) int {
 // table least.
 func (e *Encoder) rank() {
 	if len(e.syms) < 1<<12 && len(e.common[e.kind]) > 0 {
-		return // too few to tell
+		return // too few to decide
 	}
 	order := make([]uint16, 0, len(e.keys))
 	for c, n := range e.counts {

@@ -7,7 +7,7 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// CheckSummaries holds the summaries of files against the model: each tells of collections of its own file, once, and
+// CheckSummaries holds the summaries of files against the model: each has collections of its own file, once, and
 // what they say lives is what lived.
 func CheckSummaries(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epoch) {
 	t.Helper()
@@ -31,9 +31,9 @@ func CheckSummaries(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epo
 				t.Fatal(err)
 			}
 			summaries++
-			for _, c := range s.Courses {
+			for _, c := range s.Collections {
 				if !here[c.GC] {
-					t.Errorf("file %d: the summary tells of collection %d, which is told twice or not in the file",
+					t.Errorf("file %d: the summary has collection %d, which is in it twice or not in the file",
 						i, c.GC)
 				}
 				delete(here, c.GC)
@@ -45,7 +45,7 @@ func CheckSummaries(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epo
 				for _, o := range e.State {
 					bytes += o.Words * 8
 				}
-				if c.Flags&trace.CourseKnown != 0 {
+				if c.Flags&trace.RowKnown != 0 {
 					if known++; c.Objects != uint64(len(e.State)) || c.Bytes != bytes {
 						t.Errorf("collection %d: %d objects and %d bytes, want %d and %d", c.GC, c.Objects, c.Bytes,
 							len(e.State), bytes)

@@ -43,7 +43,7 @@ func TestTables(t *testing.T) {
 			case "samples":
 				err = export.Samples(ctx, &b, format, r)
 			default:
-				err = export.Histories(ctx, &b, format, r)
+				err = export.ClassHistory(ctx, &b, format, r)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -2,7 +2,7 @@ import java.util.Random;
 
 /**
  * Allocates so slowly into a young generation so large that no collection comes by itself; one is made for each line of input, and each is
- * told by a line. Ends when its input does. Argument: KiB allocated a millisecond. Prints its pid first and "done" last.
+ * reported by a line. Ends when its input does. Argument: KiB allocated a millisecond. Prints its pid first and "done" last.
  */
 public class Quiet {
     static volatile Object sink;
