@@ -38,14 +38,15 @@ func BenchmarkRecorder(b *testing.B) {
 	}
 	for _, mode := range []string{ringstore.None, ringstore.Adaptive} {
 		b.Run(mode, func(b *testing.B) {
-			var took time.Duration
+			var took cpu
 			var stored int64
 			for range b.N {
-				cpu, n := t.record(b, mode)
-				took, stored = took+cpu, stored+n
+				x, n := t.record(b, mode)
+				took, stored = took.plus(x), stored+n
 			}
 			n := float64(t.objects) * float64(b.N)
-			b.ReportMetric(float64(took.Nanoseconds())/n, "cpu-ns/object")
+			b.ReportMetric(float64((took.user+took.kernel).Nanoseconds())/n, "cpu-ns/object")
+			b.ReportMetric(float64(took.kernel.Nanoseconds())/n, "kernel-ns/object")
 			b.ReportMetric(float64(stored)/n, "B/object")
 			b.ReportMetric(float64(t.raw)/float64(t.objects), "raw-B/object")
 			b.ReportMetric(0, "ns/op")
@@ -54,7 +55,7 @@ func BenchmarkRecorder(b *testing.B) {
 }
 
 // record plays the tape to a new session. It gives the CPU time that recording took, and the bytes that it wrote.
-func (t *tape) record(b *testing.B, mode string) (took time.Duration, stored int64) {
+func (t *tape) record(b *testing.B, mode string) (took cpu, stored int64) {
 	b.Helper()
 	dir, err := os.MkdirTemp("", "recorder")
 	if err != nil {
@@ -89,13 +90,13 @@ func (t *tape) record(b *testing.B, mode string) (took time.Duration, stored int
 			}
 		}
 		s.syncDue()
-		took += processCPU() - from
+		took = took.plus(processCPU().less(from))
 	}
 	from := processCPU()
 	if err := s.out.st.Close(); err != nil {
 		b.Fatal(err)
 	}
-	took += processCPU() - from
+	took = took.plus(processCPU().less(from))
 	if st := s.Status(); st.Dropped != (Drops{}) || st.Collections == 0 || st.StoreError != "" {
 		b.Fatalf("%+v", st)
 	}
@@ -134,12 +135,18 @@ func benchSession(b *testing.B, p *ringtest.Producer, out, mode string) *Session
 	return s
 }
 
-func processCPU() time.Duration {
+// cpu is time that the process has taken.
+type cpu struct{ user, kernel time.Duration }
+
+func (c cpu) plus(x cpu) cpu { return cpu{c.user + x.user, c.kernel + x.kernel} }
+func (c cpu) less(x cpu) cpu { return cpu{c.user - x.user, c.kernel - x.kernel} }
+
+func processCPU() cpu {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
+		return cpu{}
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return cpu{time.Duration(u.Utime.Nano()), time.Duration(u.Stime.Nano())}
 }
 
 // loadTape reads so many bytes of a recording that was not compressed.

@@ -202,17 +202,20 @@ func (p *Packer) pack(e effort, parts [][]byte, raw int) (codec uint8, stored []
 		e = effortFast
 	}
 	z, err := e.encoder()
-	if err != nil { // options that are constants
+	quick, err2 := fast()
+	if err != nil || err2 != nil { // options that are constants
 		return codecNone, nil
 	}
 	p.col = p.cols.Encode(p.col[:0], parts...)
 	p.zip = p.zip[:0]
-	from := 0
+	from, enc := 0, z
 	for _, cut := range p.cols.Cuts() {
-		p.zip = z.EncodeAll(p.col[from:cut], p.zip)
-		from = cut
+		p.zip = enc.EncodeAll(p.col[from:cut.At], p.zip)
+		if from, enc = cut.At, z; cut.Plain {
+			enc = quick
+		}
 	}
-	p.zip = z.EncodeAll(p.col[from:], p.zip)
+	p.zip = enc.EncodeAll(p.col[from:], p.zip)
 	return codecColumns, p.zip
 }
 

@@ -59,7 +59,7 @@ type Encoder struct {
 	skeleton, syms, ops, dests []byte
 	lists                      [][]byte // operands of list tokens, by code
 	marks                      []int
-	cuts                       []int
+	cuts                       []Cut
 }
 
 type blob struct {
@@ -125,21 +125,27 @@ func (e *Encoder) take(tokens []byte, list bool) bool {
 	return false
 }
 
-// Cuts gives the offsets, from where the newest Encode began to write, at which what follows is of another kind: a
-// compressor that begins anew there does better. They are valid until the next Encode.
-func (e *Encoder) Cuts() []int { return e.cuts }
+// Cut is an offset, from where Encode began to write, at which what follows is of another kind: a compressor that begins
+// anew there does better. Plain: what follows hardly repeats, so that a quick one does as well.
+type Cut struct {
+	At    int
+	Plain bool
+}
+
+// Cuts gives the cuts of the newest Encode. They are valid until the next one.
+func (e *Encoder) Cuts() []Cut { return e.cuts }
 
 // minPart is the smallest part that is worth a beginning of its own, bytes.
 const minPart = 2 << 10
 
 // cut notes that another kind begins at at, unless one of the two parts is too small to tell.
-func (e *Encoder) cut(at, next int) {
+func (e *Encoder) cut(at, next int, plain bool) {
 	last := 0
 	if n := len(e.cuts); n > 0 {
-		last = e.cuts[n-1]
+		last = e.cuts[n-1].At
 	}
 	if at-last >= minPart && next >= minPart {
-		e.cuts = append(e.cuts, at)
+		e.cuts = append(e.cuts, Cut{at, plain})
 	}
 }
 
@@ -227,11 +233,11 @@ func (e *Encoder) finish(dst []byte) []byte {
 	for _, l := range e.lists {
 		lists += len(l)
 	}
-	for _, part := range [][]byte{e.syms, e.ops, e.dests} {
-		e.cut(len(dst)-start, len(part))
+	for i, part := range [...][]byte{e.syms, e.ops, e.dests} {
+		e.cut(len(dst)-start, len(part), i == 2)
 		dst = append(dst, part...)
 	}
-	e.cut(len(dst)-start, lists)
+	e.cut(len(dst)-start, lists, false)
 	for c, k := range e.keys {
 		if k&keyList != 0 && k&keyLength != 0 {
 			dst = append(dst, e.listOps(c)...)
