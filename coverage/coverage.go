@@ -327,8 +327,7 @@ func (l *Live) Sync(s *trace.Sync) error {
 }
 
 // agrees says whether a sync point has nothing new: as many objects and bytes as the census gives, none of which G1
-// may have overwritten, and no live sample that is not known or has no type. It drops the live ones that the sync point
-// does not name.
+// may have overwritten, and no live sample that is not known or has no type, or that the sync point does not name.
 func (l *Live) agrees(s *trace.Sync) bool {
 	if len(s.Lists) == 0 || l.sweeps.Doubt() || l.total.sum() != (Count{s.Objects, s.Bytes}) {
 		return false

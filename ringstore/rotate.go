@@ -33,7 +33,8 @@ func (s *Store) Rotate(head []byte, info segment.FrameInfo) (err error) {
 			}
 		}()
 	}
-	all := s.pack(segment.HeaderSize, head, info) // the file header is filled in when the file is made
+	// The file header is filled in when the file is made.
+	all := s.packer.Frame(make([]byte, segment.HeaderSize, segment.HeaderSize+segment.FrameSize), head, info)
 	stored := int64(len(all)) - segment.HeaderSize
 	if listing {
 		if err := s.quota.Listing(stored); err != nil {

@@ -29,7 +29,8 @@ type Store struct {
 	source uint64 // position in the shared ring
 
 	packer *segment.Packer
-	buf    []byte // the frame that was made last
+	head   []byte    // header of the frame that was made last
+	one    [1][]byte // of Append
 
 	syncer   syncer
 	unsynced bool // the last sync failed
@@ -70,25 +71,25 @@ func (s *Store) CPU(cpus float64) { s.packer.SetBudget(cpus) }
 // or 2 (little: a fifth of the time, and larger frames).
 func (s *Store) Ease(n int) { s.packer.Ease(n) }
 
-// pack makes a frame behind so many free bytes. It is good until the next one is made.
-func (s *Store) pack(free int, payload []byte, info segment.FrameInfo) []byte {
-	if cap(s.buf) < free {
-		s.buf = make([]byte, free, 1<<16)
-	}
-	b := s.packer.Frame(s.buf[:free], payload, info)
-	s.buf = b
-	if cap(b) > segment.KeepBuffer {
-		s.buf = nil
-	}
-	return b
+// Append is Write of one part.
+func (s *Store) Append(payload []byte, info segment.FrameInfo) error {
+	s.one[0] = payload
+	err := s.Write(s.one[:], info)
+	s.one[0] = nil
+	return err
 }
 
-// Append adds a frame of whole blocks to the open segment. After an error nothing of payload is in it, whatever part
-// the system had taken. The store does not keep payload. Makes no garbage while frames are not compressed.
+// Write adds a frame to the open segment: parts, each of whole blocks, one behind the other. After an error nothing of
+// them is in it, whatever part the system had taken. The store keeps no part. It copies none, and makes no garbage,
+// while frames are not compressed.
 // Errors: ErrNoFile, ErrNoRoom, *TooSmallError for a sync point as Rotate, I/O errors.
-func (s *Store) Append(payload []byte, info segment.FrameInfo) error {
-	if len(payload) > segment.MaxFrame {
-		return fmt.Errorf("frame of %d bytes: at most %d", len(payload), segment.MaxFrame)
+func (s *Store) Write(parts [][]byte, info segment.FrameInfo) error {
+	raw := 0
+	for _, part := range parts {
+		raw += len(part)
+	}
+	if raw > segment.MaxFrame {
+		return fmt.Errorf("frame of %d bytes: at most %d", raw, segment.MaxFrame)
 	}
 	if s.active == nil {
 		return ErrNoFile
@@ -98,8 +99,12 @@ func (s *Store) Append(payload []byte, info segment.FrameInfo) error {
 	}
 	s.survey()
 	info.Flags &^= segment.FlagHead | segment.FlagIndex
-	b := s.pack(0, payload, info)
-	n := int64(len(b))
+	head, stored := s.packer.Pack(s.head[:0], parts, info)
+	s.head = head
+	n := int64(len(head))
+	for _, part := range stored {
+		n += int64(len(part))
+	}
 	s.quota.Frame(n)
 	if info.Flags&segment.FlagListing != 0 {
 		if err := s.quota.Listing(n); err != nil {
@@ -116,7 +121,7 @@ func (s *Store) Append(payload []byte, info segment.FrameInfo) error {
 		return err
 	}
 	s.allocate(n)
-	if err := s.active.Append(b); err != nil {
+	if err := s.active.Append(head, stored...); err != nil {
 		if vfs.NoSpace(err) {
 			s.quota.Refuse(vfs.Occupied(n) + 2*vfs.Block)
 		}

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math/bits"
+	"sync"
 
 	"github.com/heapcam/heapcam/trace"
 )
@@ -28,43 +30,17 @@ func (r *Ring) Read(limit int) (Batch, error) {
 	if avail == 0 {
 		return Batch{Start: start, End: start}, nil
 	}
-	want := min(avail, uint64(max(limit, trace.BlockHeaderSize)))
-	data, err := r.copyOut(start, want)
+	data, err := r.copyBlocks(start, avail, min(avail, uint64(max(limit, trace.BlockHeaderSize))))
 	if err != nil {
 		return Batch{}, err
-	}
-	n, err := r.framed(data, start)
-	if err != nil {
-		return Batch{}, err
-	}
-	if n == 0 { // the first block is larger than limit
-		size, err := blockSize(data)
-		if err != nil {
-			return Batch{}, r.quarantine(start, "block header", err)
-		}
-		if size > avail {
-			return Batch{}, r.quarantine(start, "a block is longer than what was committed", nil)
-		}
-		if data, err = r.copyOut(start, size); err != nil {
-			return Batch{}, err
-		}
-		if n, err = r.framed(data, start); err != nil {
-			return Batch{}, err
-		}
-		if n == 0 { // the length grew between the two copies
-			return Batch{}, r.quarantine(start, "a block changed while it was read", nil)
-		}
-	}
-	if uint64(n) < want && want == avail {
-		return Batch{}, r.quarantine(start+uint64(n), "a block is longer than what was committed", nil)
 	}
 	// The copy counts only if nobody could write over it meanwhile: head may have moved, but not beyond what tail
 	// allows.
 	if _, err := r.stableHead(); err != nil {
 		return Batch{}, err
 	}
-	r.cursor = start + uint64(n)
-	return Batch{Data: data[:n], Start: start, End: r.cursor}, nil
+	r.cursor = start + uint64(len(data))
+	return Batch{Data: data, Start: start, End: r.cursor}, nil
 }
 
 // Commit gives everything before pos (a Batch's End) back to the probe. Call it after the data is where it survives
@@ -84,6 +60,9 @@ func (r *Ring) Commit(pos uint64) error {
 		return err
 	}
 	r.tail = pos
+	if pos == r.cursor {
+		r.release()
+	}
 	return nil
 }
 
@@ -151,40 +130,109 @@ func (r *Ring) stableHead() (uint64, error) {
 	return 0, r.quarantine(last, "head never stands still", nil)
 }
 
-// copyOut copies n ≤ capacity bytes from position pos into the Ring's buffer.
-func (r *Ring) copyOut(pos, n uint64) ([]byte, error) {
-	// a rare large block must not hold its memory for ever
-	if uint64(cap(r.buf)) < n || uint64(cap(r.buf)) > 4*n+1<<20 {
-		r.buf = make([]byte, n)
-	}
-	b := r.buf[:n]
-	off := pos & (r.capacity - 1)
-	first := min(n, r.capacity-off)
-	if err := readFull(r.f, b[:first], int64(r.header+off)); err != nil {
-		return nil, r.quarantine(pos, "data", err)
-	}
-	if first < n {
-		if err := readFull(r.f, b[first:], int64(r.header)); err != nil {
-			return nil, r.quarantine(pos+first, "data", err)
+// copyBlocks copies whole blocks from position start on: as many as fit into limit bytes, and at least one. avail is
+// what is committed from there on. Each byte is copied once: what follows counts on the header that was checked.
+func (r *Ring) copyBlocks(start, avail, limit uint64) ([]byte, error) {
+	var b []byte
+	n := uint64(0) // bytes of whole blocks
+	for n < avail {
+		if n+trace.BlockHeaderSize > limit && n > 0 {
+			break
 		}
+		var err error
+		if b, err = r.copyTo(b, start, n+trace.BlockHeaderSize, avail); err != nil {
+			return nil, err
+		}
+		if uint64(len(b)) < n+trace.BlockHeaderSize {
+			return nil, r.quarantine(start+n, "a block is longer than what was committed", nil)
+		}
+		size, err := blockSize(b[n:])
+		if err != nil {
+			return nil, r.quarantine(start+n, "block header", err)
+		}
+		if size > avail-n {
+			return nil, r.quarantine(start+n, "a block is longer than what was committed", nil)
+		}
+		if n > 0 && n+size > limit {
+			break
+		}
+		if b, err = r.copyTo(b, start, n+size, avail); err != nil {
+			return nil, err
+		}
+		if _, _, err := trace.ReadBlock(b[n : n+size]); err != nil {
+			return nil, r.quarantine(start+n, "framing", err)
+		}
+		n += size
+	}
+	return b[:n], nil
+}
+
+// readAhead is how much is copied at least, bytes: small blocks come in one piece.
+const readAhead = 32 << 10
+
+// copyTo makes b, the copy from position start on, at least n bytes long, and at most avail. It is shorter if avail is.
+func (r *Ring) copyTo(b []byte, start, n, avail uint64) ([]byte, error) {
+	at := uint64(len(b))
+	if n <= at {
+		return b, nil
+	}
+	n = min(max(n, at+readAhead), avail)
+	if uint64(cap(r.buf)) < n {
+		r.grow(n, b)
+	}
+	b = r.buf[:n]
+	for at < n {
+		off := (start + at) & (r.capacity - 1)
+		part := b[at : at+min(n-at, r.capacity-off)]
+		if err := readFull(r.f, part, int64(r.header+off)); err != nil {
+			return nil, r.quarantine(start+at, "data", err)
+		}
+		at += uint64(len(part))
 	}
 	return b, nil
 }
 
-// framed gives how many bytes of data whole blocks take.
-func (r *Ring) framed(data []byte, start uint64) (int, error) {
-	n := 0
-	for n < len(data) {
-		_, size, err := trace.ReadBlock(data[n:])
-		if errors.Is(err, trace.ErrTorn) {
-			break
+// buffers are those that no ring needs now: a JVM at rest holds none, and one that collects does not make a new one for
+// each collection.
+var buffers sync.Pool
+
+const (
+	// smallBuffer and largeBuffer bound the buffers that are shared, bytes: below, each ring keeps its own; above, the
+	// rare large block must not hold its memory.
+	smallBuffer = 64 << 10
+	largeBuffer = 32 << 20
+)
+
+// grow takes a buffer of at least n ≤ capacity bytes that begins with b.
+func (r *Ring) grow(n uint64, b []byte) {
+	old := r.buf
+	r.buf = nil
+	if n > smallBuffer {
+		if p, ok := buffers.Get().(*[]byte); ok && uint64(cap(*p)) >= n && uint64(cap(*p)) <= r.capacity {
+			r.buf = *p
+		} else if ok {
+			buffers.Put(p)
 		}
-		if err != nil {
-			return 0, r.quarantine(start+uint64(n), "framing", err)
-		}
-		n += size
 	}
-	return n, nil
+	if r.buf == nil {
+		r.buf = make([]byte, min(r.capacity, uint64(1)<<bits.Len64(n-1)))
+	}
+	copy(r.buf[:cap(r.buf)], b)
+	share(old)
+}
+
+// release gives the buffer to the other rings, once its content is committed.
+func (r *Ring) release() {
+	if cap(r.buf) > smallBuffer {
+		share(r.buf)
+		r.buf = nil
+	}
+}
+
+func share(b []byte) {
+	if cap(b) > smallBuffer && cap(b) <= largeBuffer {
+		buffers.Put(&b)
+	}
 }
 
 // quarantine makes err final. I/O errors other than a short read are the machine's, not the producer's: they are

@@ -87,7 +87,7 @@ func (w *WalkTokens) Next() bool {
 		if !w.in {
 			return w.nextSegment()
 		}
-		if w.Alive {
+		if w.Alive && w.pos < len(w.buf) && w.buf[w.pos]&(1<<walkBits-1) == walkDead {
 			w.skipDead()
 		}
 		// Everything below is what a replay spends its time on: one byte integers, a known instance type.

@@ -15,7 +15,7 @@ import (
 // block takes in a block of the probe that begins at the position start; h is the ring's status behind its batch.
 func (s *Session) block(b trace.Block, start uint64, h shmring.Status) error {
 	if b.Version > trace.FormatVersion { // not ours to judge: a newer reader may understand it
-		s.out.push(b)
+		s.out.pass(b)
 		return nil
 	}
 	switch b.Kind {
@@ -35,16 +35,16 @@ func (s *Session) block(b trace.Block, start uint64, h shmring.Status) error {
 	case trace.KindEnd:
 		return decoded(b, trace.DecodeEnd, func(e trace.End) {
 			s.stamp(e.Time)
-			s.out.push(b)
+			s.out.pass(b)
 		})
 	case trace.KindGap:
 		return decoded(b, trace.DecodeGap, func(g trace.Gap) {
 			s.stamp(g.Time)
 			s.heap.live.unknown()
-			s.out.push(b)
+			s.out.pass(b)
 		})
 	}
-	s.out.push(b) // unknown kinds of our version are kept: readers skip and count them
+	s.out.pass(b) // unknown kinds of our version are kept: readers skip and count them
 	return nil
 }
 
@@ -125,7 +125,7 @@ func (s *Session) samples(b trace.Block, all []trace.Sample) {
 	}
 	s.heap.live.samples(all)
 	s.out.pushDefs(need)
-	s.out.push(b)
+	s.out.pass(b)
 }
 
 func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
@@ -135,7 +135,7 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	s.stamp(p.Start + p.Dur)
 	s.out.collection(p.GC)
 	s.recordGaps(s.losses.before(p.GC, h, s.in.time))
-	s.out.pushEpoch(b)
+	s.out.passEpoch(b)
 	if s.heap.epoch(e) {
 		s.summarize(nil, s.out.pos)
 	}
@@ -200,7 +200,7 @@ func (s *Session) appendListing(b trace.Block, y *trace.Sync) {
 	if s.in.known {
 		s.out.pushDefs(s.defs.listed(y))
 	}
-	s.out.push(b)
+	s.out.pass(b)
 	stored := s.flush()
 	if !s.in.known {
 		return

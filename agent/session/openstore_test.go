@@ -33,7 +33,7 @@ func TestNewest(t *testing.T) {
 			Flags: ringstore.FlagMarked | ringstore.FlagDefs}); err != nil {
 			t.Fatal(err)
 		}
-		if err := st.Append(defs(10*i+2), ringstore.FrameInfo{Source: i + 1, LastGC: i + 5,
+		if err := st.Write([][]byte{defs(10*i + 2)}, ringstore.FrameInfo{Source: i + 1, LastGC: i + 5,
 			Flags: ringstore.FlagMarked | ringstore.FlagDefs}); err != nil {
 			t.Fatal(err)
 		}

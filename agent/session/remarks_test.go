@@ -26,7 +26,7 @@ func TestRemarksOfAProbe(t *testing.T) {
 	s := &Session{}
 	s.out.open = true
 	s.meta(m)
-	got, _, err := trace.ReadBlock(s.out.pending)
+	got, _, err := trace.ReadBlock(s.out.own)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,9 +46,9 @@ func TestStormIsReported(t *testing.T) {
 			s.stormBegins(p.Start + p.Dur)
 		}
 	}
-	b, n, err := trace.ReadBlock(s.out.pending)
-	if err != nil || n != len(s.out.pending) {
-		t.Fatalf("%d of %d bytes: %v", n, len(s.out.pending), err)
+	b, n, err := trace.ReadBlock(s.out.own)
+	if err != nil || n != len(s.out.own) {
+		t.Fatalf("%d of %d bytes: %v", n, len(s.out.own), err)
 	}
 	m, err := trace.DecodeMeta(b)
 	if want := (trace.Storm{Time: 51e9, Span: 51e9, Collections: 3, NS: 36e9}); err != nil || len(m.Storms) != 1 ||

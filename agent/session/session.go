@@ -271,6 +271,7 @@ func (s *Session) sizes(h shmring.Status) {
 // blocks takes in the blocks of a batch.
 func (s *Session) blocks(batch shmring.Batch, h shmring.Status) error {
 	pos := batch.Start
+	defer func() { s.out.hand = nil }()
 	for b, err := range trace.Blocks(batch.Data) {
 		if err != nil {
 			return &shmring.ViolationError{Path: s.ring.Path(), Pos: pos, Why: "framing", Err: err}
@@ -282,6 +283,7 @@ func (s *Session) blocks(batch shmring.Batch, h shmring.Status) error {
 			continue
 		}
 		s.out.pos = pos
+		s.out.hand = batch.Data[start-batch.Start : pos-batch.Start]
 		if err := s.block(b, start, h); err != nil {
 			n := s.count(func(d *Drops) { d.Corrupt++ }).Corrupt
 			logs.Write(&s.log, logs.BlockUnreadable, logs.Err.Of(err), logs.Offset.Of(pos))

@@ -12,9 +12,9 @@ import (
 
 // Store is what a session needs of package ringstore, whose *Store it is in production. A session's goroutine calls it.
 type Store interface {
-	// Append adds a frame of whole blocks to the open file. After an error nothing of payload is in it. The store does
-	// not keep payload.
-	Append(payload []byte, f ringstore.FrameInfo) error
+	// Write adds a frame to the open file: parts, each of whole blocks, one behind the other. After an error nothing of
+	// them is in it. The store keeps no part.
+	Write(parts [][]byte, f ringstore.FrameInfo) error
 	// Rotate begins a new file with head. After an error the file before is still the open one, if there is any.
 	Rotate(head []byte, f ringstore.FrameInfo) error
 	// LastSource is the position in the shared ring up to which the recording holds everything, 0 for a new one.

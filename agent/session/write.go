@@ -15,8 +15,11 @@ const defsChunk = 1 << 14
 
 // writer gathers whole blocks into the next frame.
 type writer struct {
-	st       Store
-	pending  []byte              // whole blocks that the store has not got yet
+	st      Store
+	pending [][]byte // whole blocks that the store has not got yet; those of the batch in hand are not copied
+	hand    []byte   // the block in hand, framed, as it lies in the batch; nil: it is not of a batch
+	own     []byte   // memory of the agent's blocks in pending
+
 	info     ringstore.FrameInfo // of pending; Source is set when it is written
 	epochs   uint64              // in pending
 	pos      uint64              // position behind the block in hand
@@ -29,12 +32,40 @@ type writer struct {
 	resizedAt time.Time
 }
 
-// push appends a block to what the next frame will hold.
-func (w *writer) push(b trace.Block) { w.pending = trace.AppendBlock(w.pending, b) }
+// push appends a block of the agent to what the next frame will hold.
+func (w *writer) push(b trace.Block) {
+	from := len(w.own)
+	w.own = trace.AppendBlock(w.own, b)
+	w.add(w.own[from:])
+}
 
-// pushEpoch is push for a block of which refusals count.
-func (w *writer) pushEpoch(b trace.Block) {
-	w.push(b)
+// pass appends the block in hand, b, as it lies in the batch: it is not copied, and must be stored before the batch is
+// committed.
+func (w *writer) pass(b trace.Block) {
+	if w.hand == nil {
+		w.push(b)
+		return
+	}
+	w.add(w.hand)
+}
+
+// add appends whole blocks. What is adjacent in memory stays one part.
+func (w *writer) add(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	if n := len(w.pending); n > 0 {
+		if p := w.pending[n-1]; cap(p) > len(p) && &p[:len(p)+1][len(p)] == &b[0] {
+			w.pending[n-1] = p[:len(p)+len(b)]
+			return
+		}
+	}
+	w.pending = append(w.pending, b)
+}
+
+// passEpoch is pass for a block of which refusals count.
+func (w *writer) passEpoch(b trace.Block) {
+	w.pass(b)
 	w.epochs++
 }
 
@@ -43,7 +74,9 @@ func (w *writer) pushDefs(d trace.Defs) {
 	if !empty(d) {
 		w.info.Flags |= ringstore.FlagDefs
 	}
-	w.pending = appendDefs(w.pending, d)
+	from := len(w.own)
+	w.own = appendDefs(w.own, d)
+	w.add(w.own[from:])
 }
 
 // collection takes note that the next frame holds the collection gc.
@@ -72,9 +105,10 @@ func (w *writer) frame(source uint64, flags uint8) ringstore.FrameInfo {
 
 // clear forgets what is pending.
 func (w *writer) clear() {
-	w.pending, w.epochs = w.pending[:0], 0
-	if cap(w.pending) > 8*readBatch { // a rare large sync point must not hold its memory for ever
-		w.pending = nil
+	clear(w.pending)
+	w.pending, w.own, w.epochs = w.pending[:0], w.own[:0], 0
+	if cap(w.own) > readBatch { // many definitions at once must not hold their memory for ever
+		w.own = nil
 	}
 }
 
@@ -168,13 +202,13 @@ func (s *Session) flushTo(source uint64) bool {
 	out, flags := w.pending, uint8(0)
 	if s.losses.pending() { // what was lost may have held definitions
 		flags = ringstore.FlagDefs
-		out = trace.AppendBlock(nil, trace.EncodeGap(s.losses.gap))
-		out = append(appendDefs(out, s.defs.all()), w.pending...)
+		first := appendDefs(trace.AppendBlock(nil, trace.EncodeGap(s.losses.gap)), s.defs.all())
+		out = append([][]byte{first}, w.pending...)
 	}
 	info := w.frame(source, flags)
 	err := errNoFile
 	if w.open {
-		err = w.st.Append(out, info)
+		err = w.st.Write(out, info)
 	}
 	switch {
 	case err == nil:
@@ -222,7 +256,7 @@ func (s *Session) summarize(y *trace.Sync, source uint64) {
 	}
 	info := ringstore.FrameInfo{Source: source, FirstGC: sum.First, LastGC: sum.Last, T0: s.in.time, T1: s.in.time}
 	info.Flags = ringstore.FlagSummary | ringstore.FlagMarked
-	if s.out.st.Append(trace.AppendBlock(nil, trace.EncodeSummary(sum)), info) == nil {
+	if s.out.st.Write([][]byte{trace.AppendBlock(nil, trace.EncodeSummary(sum))}, info) == nil {
 		s.out.dirty = true
 	}
 }

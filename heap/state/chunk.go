@@ -30,6 +30,7 @@ type Chunk struct {
 	Code    []uint32
 	Birth   []uint32 // with the mark AtLeastMark; nil: all are same
 	Same    uint32
+	room    []uint32 // memory for Birth, empty
 	dirty   bool
 	loose   bool       // samples are not sorted
 	Samples []SampleAt // sorted by offset unless loose; the last of one offset counts
@@ -48,7 +49,10 @@ func (c *Chunk) Spread() {
 	if c.Birth != nil {
 		return
 	}
-	c.Birth = make([]uint32, len(c.Off), cap(c.Off))
+	if c.Birth, c.room = c.room, nil; c.Birth == nil || cap(c.Birth) < len(c.Off) {
+		c.Birth = make([]uint32, len(c.Off), cap(c.Off))
+	}
+	c.Birth = c.Birth[:len(c.Off)]
 	for i := range c.Birth {
 		c.Birth[i] = c.Same
 	}

@@ -20,6 +20,7 @@ func (s *State) Own(k uint64, c *Chunk) *Chunk {
 	}
 	n := *c
 	n.Off, n.Code, n.Birth, n.lent = slices.Clone(c.Off), slices.Clone(c.Code), slices.Clone(c.Birth), false
+	n.room = nil
 	if c.owner != s.id {
 		n.Samples, n.owner = slices.Clone(c.Samples), s.id
 	}
@@ -33,7 +34,7 @@ func (s *State) ownSamples(k uint64, c *Chunk) *Chunk {
 		return c
 	}
 	n := *c
-	n.Samples, n.owner, n.lent = slices.Clone(c.Samples), s.id, true
+	n.Samples, n.owner, n.lent, n.room = slices.Clone(c.Samples), s.id, true, nil
 	return s.replace(k, &n)
 }
 

@@ -77,7 +77,11 @@ func (s *State) writable(k uint64) *Chunk {
 
 func (s *State) drop(k uint64) {
 	if c := s.Chunks[k]; len(s.spare) < maxSpare && c.owner == s.id && !c.lent {
-		*c = Chunk{Off: c.Off[:0], Code: c.Code[:0], Samples: c.Samples[:0]}
+		room := c.room
+		if cap(c.Birth) > cap(room) {
+			room = c.Birth
+		}
+		*c = Chunk{Off: c.Off[:0], Code: c.Code[:0], Samples: c.Samples[:0], room: room[:0]}
 		s.spare = append(s.spare, c)
 	}
 	delete(s.Chunks, k)

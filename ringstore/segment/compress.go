@@ -2,6 +2,7 @@ package segment
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,6 +65,7 @@ type Packer struct {
 
 	cols     columns.Encoder
 	col, zip []byte
+	one, out [1][]byte
 }
 
 func NewPacker(mode string, threshold, budget float64) (*Packer, error) {
@@ -152,45 +154,79 @@ const zstdWindow = 4 << 20
 
 // Frame appends payload as a frame to dst.
 func (p *Packer) Frame(dst, payload []byte, info FrameInfo) []byte {
-	f := Frame{FrameInfo: info, Raw: uint32(len(payload))}
-	stored := payload
+	p.one[0] = payload
+	dst, stored := p.Pack(dst, p.one[:], info)
+	for _, part := range stored {
+		dst = append(dst, part...)
+	}
+	p.one[0] = nil
+	return dst
+}
+
+// Pack appends the header of a frame to dst and gives what follows it in the file, which is good until the next call.
+// The payload is parts, each of whole blocks, one behind the other: not compressed, they are what is stored, and are
+// read for their checksum alone.
+func (p *Packer) Pack(dst []byte, parts [][]byte, info FrameInfo) (head []byte, stored [][]byte) {
+	f := Frame{FrameInfo: info}
+	for _, part := range parts {
+		f.Raw += uint32(len(part))
+	}
+	stored = parts
 	if e := p.effort(); e > effortNone {
 		from := time.Now()
-		f.Codec, stored = p.pack(e, payload)
+		codec, packed := p.pack(e, parts, int(f.Raw))
 		p.charge(from, time.Now())
-		if len(stored) >= len(payload) {
-			f.Codec, stored = codecNone, payload
+		if codec != codecNone && len(packed) < int(f.Raw) {
+			f.Codec, p.out[0] = codec, packed
+			stored = p.out[:]
 		}
 	}
-	dst = encodeFrame(dst, f, stored)
+	head = encodeFrame(dst, f, stored)
 	if cap(p.zip) > KeepBuffer {
 		p.zip = nil
 	}
 	if cap(p.col) > KeepBuffer {
 		p.col = nil
 	}
-	return dst
+	return head, stored
 }
 
-func (p *Packer) pack(e effort, payload []byte) (codec uint8, stored []byte) {
+// pack gives codecNone where nothing can be gained.
+func (p *Packer) pack(e effort, parts [][]byte, raw int) (codec uint8, stored []byte) {
 	if e == effortS2 {
+		payload := p.join(parts, raw)
 		p.zip = s2.Encode(p.zip[:cap(p.zip)], payload)
-		if plausible(len(payload), len(p.zip)) {
+		if plausible(raw, len(p.zip)) {
 			return codecS2, p.zip
 		}
 		e = effortFast
 	}
 	z, err := e.encoder()
-	if err != nil { // options that are constants
-		return codecNone, payload
+	quick, err2 := fast()
+	if err != nil || err2 != nil { // options that are constants
+		return codecNone, nil
 	}
-	p.col = p.cols.Encode(p.col[:0], payload)
+	p.col = p.cols.Encode(p.col[:0], parts...)
 	p.zip = p.zip[:0]
-	from := 0
+	from, enc := 0, z
 	for _, cut := range p.cols.Cuts() {
-		p.zip = z.EncodeAll(p.col[from:cut], p.zip)
-		from = cut
+		p.zip = enc.EncodeAll(p.col[from:cut.At], p.zip)
+		if from, enc = cut.At, z; cut.Plain {
+			enc = quick
+		}
 	}
-	p.zip = z.EncodeAll(p.col[from:], p.zip)
+	p.zip = enc.EncodeAll(p.col[from:], p.zip)
 	return codecColumns, p.zip
+}
+
+// join gives parts as one.
+func (p *Packer) join(parts [][]byte, raw int) []byte {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	p.col = slices.Grow(p.col[:0], raw)
+	for _, part := range parts {
+		p.col = append(p.col, part...)
+	}
+	return p.col
 }

@@ -131,7 +131,7 @@ func TestEffort(t *testing.T) {
 // TestBomb: an S2 frame that claims to become large is refused before memory is taken for it.
 func TestBomb(t *testing.T) {
 	stored := []byte{0x80, 0x80, 0x80, 0x80, 4, 0} // 1 GiB
-	b := encodeFrame(nil, Frame{Codec: codecS2, Raw: MaxFrame}, stored)
+	b := append(encodeFrame(nil, Frame{Codec: codecS2, Raw: MaxFrame}, [][]byte{stored}), stored...)
 	f, err := decodeFrame("x", 0, b)
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func BenchmarkPack(b *testing.B) {
 			k, _ := NewPacker(Full, 0.2, 1)
 			b.SetBytes(int64(len(p)))
 			for b.Loop() {
-				k.pack(e, p)
+				k.pack(e, [][]byte{p}, len(p))
 			}
 		})
 	}

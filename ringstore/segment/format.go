@@ -140,28 +140,31 @@ type Frame struct {
 // End is the offset behind the frame.
 func (f Frame) End() int64 { return f.Offset + FrameSize + int64(f.Stored) }
 
-// encodeFrame appends f with its payload to dst.
-func encodeFrame(dst []byte, f Frame, stored []byte) []byte {
-	var zero [FrameSize]byte
-	at := len(dst)
-	dst = append(append(dst, zero[:]...), stored...)
-	putFrame(dst[at:at+FrameSize], f, stored)
-	return dst
+// encodeFrame appends the header of f to dst; stored is what follows it, in parts.
+func encodeFrame(dst []byte, f Frame, stored [][]byte) []byte {
+	var b [FrameSize]byte
+	putFrame(b[:], f, stored)
+	return append(dst, b[:]...)
 }
 
 // putFrame writes f's header to b, which is zero.
-func putFrame(b []byte, f Frame, stored []byte) {
+func putFrame(b []byte, f Frame, stored [][]byte) {
+	size, sum := 0, uint32(0)
+	for _, part := range stored {
+		size += len(part)
+		sum = crc32.Update(sum, castagnoli, part)
+	}
 	copy(b, frameMagic)
 	b[4], b[5] = f.Codec, f.Flags
 	le := binary.LittleEndian
-	le.PutUint32(b[8:], uint32(len(stored)))
+	le.PutUint32(b[8:], uint32(size))
 	le.PutUint32(b[12:], f.Raw)
 	le.PutUint64(b[16:], f.Source)
 	le.PutUint64(b[24:], f.FirstGC)
 	le.PutUint64(b[32:], f.LastGC)
 	le.PutUint64(b[40:], f.T0)
 	le.PutUint64(b[48:], f.T1)
-	le.PutUint32(b[56:], Checksum(stored))
+	le.PutUint32(b[56:], sum)
 	le.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli))
 }
 

@@ -73,7 +73,7 @@ func (x *Index) encode(at int64) []byte {
 	le.PutUint32(t[28:], crc32.Checksum(t[:28], castagnoli))
 	f := Frame{FrameInfo: x.Info, Raw: uint32(len(p))}
 	f.Flags = FlagIndex | FlagMarked
-	return encodeFrame(nil, f, p)
+	return append(encodeFrame(nil, f, [][]byte{p}), p...)
 }
 
 // readIndex gives the index of a closed file; nil if it has none or an unsound one: then its frames are gone through.

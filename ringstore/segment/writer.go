@@ -32,8 +32,9 @@ type Writer struct {
 	blocks int64 // what the system says that the file occupies
 	ahead  int64 // up to where blocks were taken ahead; 0: nowhere
 	index  Index
-	dirty  bool // behind size there may be the rest of a write that failed
-	failed int  // writes that failed in a row
+	buf    []byte // of write
+	dirty  bool   // behind size there may be the rest of a write that failed
+	failed int    // writes that failed in a row
 	fault  func(error)
 }
 
@@ -56,7 +57,7 @@ func NewWriter(f vfs.File, path string, all []byte, spare *Writer, fault func(er
 		w.index.Frames = spare.index.Frames[:0]
 	}
 	f.TryLock(false) // says that the ring is in use
-	w.count(all[HeaderSize:], HeaderSize)
+	w.count(all[HeaderSize:], HeaderSize, int64(len(all))-HeaderSize)
 	w.stat()
 	return w
 }
@@ -70,9 +71,11 @@ func ResumeWriter(f vfs.File, path string, x *Index, end int64, fault func(error
 	return w
 }
 
-// Append adds a frame that is encoded already. It does not look at any limit. Makes no garbage.
-func (w *Writer) Append(frame []byte) error {
-	if err := WriteWhole(w.file, frame, w.size); err != nil {
+// Append adds a frame that is encoded already: its header, or more of it, and the parts that follow. It does not look
+// at any limit. Makes no garbage.
+func (w *Writer) Append(head []byte, parts ...[]byte) error {
+	size, err := w.write(head, parts)
+	if err != nil {
 		w.fault(err)
 		w.dirty = true // even a write of no bytes promises nothing
 		w.failed++
@@ -81,17 +84,48 @@ func (w *Writer) Append(frame []byte) error {
 		return err
 	}
 	w.failed = 0
-	w.count(frame, w.size)
+	w.count(head, w.size, size)
 	w.stat()
 	return nil
 }
 
-// count takes note of a whole frame at offset at, the end.
-func (w *Writer) count(frame []byte, at int64) {
-	if f, err := decodeFrame(w.path, at, frame); err == nil { // it was encoded just now
+// smallPart is the size, bytes, below which a part is copied behind the one before it rather than written by itself.
+const smallPart = 16 << 10
+
+// write writes head and parts at the end, from front to back: what a death in between leaves is torn.
+func (w *Writer) write(head []byte, parts [][]byte) (size int64, err error) {
+	buf, at := append(w.buf[:0], head...), w.size
+	for i := 0; i <= len(parts); i++ {
+		var part []byte
+		if i < len(parts) {
+			if part = parts[i]; len(part) < smallPart && len(buf) < 4*smallPart {
+				buf = append(buf, part...)
+				continue
+			}
+		}
+		for _, b := range [...][]byte{buf, part} {
+			if len(b) == 0 {
+				continue
+			}
+			if err := WriteWhole(w.file, b, at); err != nil {
+				return 0, err
+			}
+			at += int64(len(b))
+		}
+		buf = buf[:0]
+	}
+	if w.buf = buf; cap(buf) > 8*smallPart {
+		w.buf = nil
+	}
+	return at - w.size, nil
+}
+
+// count takes note of a whole frame of size bytes at offset at, the end. head begins with its header.
+func (w *Writer) count(head []byte, at, size int64) {
+	if f, err := decodeFrame(w.path, at, head); err == nil { // it was encoded just now
 		w.index.Add(f)
 	}
-	w.size = at + int64(len(frame))
+	w.size = at + size
 }
 
 func (w *Writer) stat() {

@@ -48,17 +48,18 @@ func corrupt(why string) error { return fmt.Errorf("%w: %s", ErrCorrupt, why) }
 type Encoder struct {
 	lengths    []bool   // by type id
 	walk, list table    // by token, of this frame
-	counts     []uint32 // by code, of this frame
+	counts     []uint32 // by code, of the syms that rank looks at
 	keys       []uint32 // by code
 	// keys that get the first codes of the next frame; of frames that are epochs, and of those that are listings
 	common [2][]uint32
 	kind   int // of this frame
 
 	blobs                      []blob
+	gap                        int // bytes of skeleton before it are those of blobs
 	skeleton, syms, ops, dests []byte
 	lists                      [][]byte // operands of list tokens, by code
 	marks                      []int
-	cuts                       []int
+	cuts                       []Cut
 }
 
 type blob struct {
@@ -66,10 +67,19 @@ type blob struct {
 	list      bool
 }
 
-// Encode appends payload, a sequence of blocks, to dst in its new order.
-func (e *Encoder) Encode(dst, payload []byte) []byte {
-	e.begin(payload)
-	from := 0 // what of the payload is not in the skeleton yet
+// Encode appends a payload, a sequence of blocks, to dst in its new order. The payload is parts, one behind the other,
+// each of whole blocks.
+func (e *Encoder) Encode(dst []byte, parts ...[]byte) []byte {
+	e.begin(parts)
+	for _, p := range parts {
+		e.part(p)
+	}
+	return e.finish(dst)
+}
+
+// part takes in a part of the payload.
+func (e *Encoder) part(payload []byte) {
+	from := 0 // what of the part is not in the skeleton yet
 	for at := 0; at < len(payload); {
 		b, n, err := trace.ReadBlock(payload[at:])
 		if err != nil {
@@ -87,44 +97,55 @@ func (e *Encoder) Encode(dst, payload []byte) []byte {
 			}
 		case trace.KindEpoch, trace.KindSync:
 			_ = trace.TokenBlobs(b, func(tag trace.Tag, off int, tokens []byte) {
-				list := tag == trace.TagList || tag == trace.TagBirths
-				syms, ops, dests := len(e.syms), len(e.ops), len(e.dests)
-				if list {
-					e.mark()
-				}
-				if e.tokens(tokens, list) {
-					gap := payload[from : start+off]
-					e.skeleton = append(e.skeleton, gap...)
-					e.blobs = append(e.blobs, blob{len(gap), len(tokens), list})
-					from = start + off + len(tokens)
-				} else {
-					e.syms, e.ops, e.dests = e.syms[:syms], e.ops[:ops], e.dests[:dests]
-					if list {
-						e.back()
-					}
+				if e.take(tokens, tag == trace.TagList || tag == trace.TagBirths) {
+					e.skeleton = append(e.skeleton, payload[from:start+off]...)
+					e.blobs = append(e.blobs, blob{len(e.skeleton) - e.gap, len(tokens),
+						tag == trace.TagList || tag == trace.TagBirths})
+					e.gap, from = len(e.skeleton), start+off+len(tokens)
 				}
 			})
 		}
 	}
 	e.skeleton = append(e.skeleton, payload[from:]...)
-	return e.finish(dst)
 }
 
-// Cuts gives the offsets, from where the newest Encode began to write, at which what follows is of another kind: a
-// compressor that begins anew there does better. They are valid until the next Encode.
-func (e *Encoder) Cuts() []int { return e.cuts }
+// take appends a blob's tokens to the columns, unless it is false: then nothing has changed.
+func (e *Encoder) take(tokens []byte, list bool) bool {
+	syms, ops, dests := len(e.syms), len(e.ops), len(e.dests)
+	if list {
+		e.mark()
+	}
+	if e.tokens(tokens, list) {
+		return true
+	}
+	e.syms, e.ops, e.dests = e.syms[:syms], e.ops[:ops], e.dests[:dests]
+	if list {
+		e.back()
+	}
+	return false
+}
+
+// Cut is an offset, from where Encode began to write, at which what follows is of another kind: a compressor that begins
+// anew there does better. Plain: what follows hardly repeats, so that a quick one does as well.
+type Cut struct {
+	At    int
+	Plain bool
+}
+
+// Cuts gives the cuts of the newest Encode. They are valid until the next one.
+func (e *Encoder) Cuts() []Cut { return e.cuts }
 
 // minPart is the smallest part that is worth a beginning of its own, bytes.
 const minPart = 2 << 10
 
 // cut notes that another kind begins at at, unless one of the two parts is too small to decide.
-func (e *Encoder) cut(at, next int) {
+func (e *Encoder) cut(at, next int, plain bool) {
 	last := 0
 	if n := len(e.cuts); n > 0 {
-		last = e.cuts[n-1]
+		last = e.cuts[n-1].At
 	}
 	if at-last >= minPart && next >= minPart {
-		e.cuts = append(e.cuts, at)
+		e.cuts = append(e.cuts, Cut{at, plain})
 	}
 }
 
@@ -147,21 +168,27 @@ func (e *Encoder) back() {
 }
 
 // listing says whether most of a payload is a SYNC: 1, else 0.
-func listing(payload []byte) int {
-	for at := 0; at < len(payload); {
-		b, n, err := trace.ReadBlock(payload[at:])
-		if err != nil {
-			break
-		}
-		if at += n; b.Kind == trace.KindSync && n > len(payload)/2 {
-			return 1
+func listing(parts [][]byte) int {
+	size := 0
+	for _, p := range parts {
+		size += len(p)
+	}
+	for _, p := range parts {
+		for at := 0; at < len(p); {
+			b, n, err := trace.ReadBlock(p[at:])
+			if err != nil {
+				break
+			}
+			if at += n; b.Kind == trace.KindSync && n > size/2 {
+				return 1
+			}
 		}
 	}
 	return 0
 }
 
-func (e *Encoder) begin(payload []byte) {
-	e.kind = listing(payload)
+func (e *Encoder) begin(parts [][]byte) {
+	e.kind, e.gap = listing(parts), 0
 	for c := range e.lists {
 		e.lists[c] = e.lists[c][:0]
 	}
@@ -206,11 +233,11 @@ func (e *Encoder) finish(dst []byte) []byte {
 	for _, l := range e.lists {
 		lists += len(l)
 	}
-	for _, part := range [][]byte{e.syms, e.ops, e.dests} {
-		e.cut(len(dst)-start, len(part))
+	for i, part := range [...][]byte{e.syms, e.ops, e.dests} {
+		e.cut(len(dst)-start, len(part), i == 2)
 		dst = append(dst, part...)
 	}
-	e.cut(len(dst)-start, lists)
+	e.cut(len(dst)-start, lists, false)
 	for c, k := range e.keys {
 		if k&keyList != 0 && k&keyLength != 0 {
 			dst = append(dst, e.listOps(c)...)

@@ -107,9 +107,10 @@ func (e *Encoder) tokens(b []byte, list bool) bool {
 	if list {
 		heads, known = 1, &e.list
 	}
-	syms, ops, dests := slices.Grow(e.syms, 2*len(b)+2), slices.Grow(e.ops, len(b)), slices.Grow(e.dests, len(b))
-	out := syms[:cap(syms)] // written by index: this loop is what the recorder spends its time on
-	n := len(syms)
+	// Written by index: these loops are what the recorder spends its time on.
+	syms, ops, dests := slices.Grow(e.syms, 2*len(b)+2), slices.Grow(e.ops, len(b)+1), slices.Grow(e.dests, len(b))
+	out, opd := syms[:cap(syms)], ops[:cap(ops)]
+	n, o := len(syms), len(ops)
 	pos, in := 0, 0
 	for pos < len(b) {
 		if in < heads {
@@ -119,21 +120,17 @@ func (e *Encoder) tokens(b []byte, list bool) bool {
 			in++
 			continue
 		}
-		at := pos
-		tok := uint64(b[pos])
-		pos++
-		if tok >= 0x80 {
-			if pos < len(b) && b[pos]-1 < 0x7f {
-				tok = tok&0x7f | uint64(b[pos])<<7
-				pos++
-			} else {
-				var w int
-				if tok, w = binary.Uvarint(b[at:]); w <= 0 || b[at+w-1] == 0 {
-					return false
-				}
-				pos = at + w
+		if !list {
+			if pos, n, o = simple(b, pos, *known, out, opd, n, o); pos == len(b) {
+				break
 			}
 		}
+		at := pos
+		tok, w := binary.Uvarint(b[at:])
+		if w <= 0 || w > 1 && b[at+w-1] == 0 {
+			return false
+		}
+		pos = at + w
 		var x entry
 		if tok < uint64(len(*known)) {
 			x = (*known)[tok]
@@ -143,9 +140,7 @@ func (e *Encoder) tokens(b []byte, list bool) bool {
 				return false
 			}
 		}
-		c := x&entryCode - 1
-		e.counts[c]++
-		if c < short {
+		if c := x&entryCode - 1; c < short {
 			out[n] = byte(c)
 			n++
 		} else {
@@ -153,19 +148,22 @@ func (e *Encoder) tokens(b []byte, list bool) bool {
 			out[n], out[n+1] = byte(short+c>>8), byte(c)
 			n += 2
 		}
-		if x&^entryCode == 0 {
-			continue
-		}
-		if x&entrySkip != 0 {
-			ops = append(ops, b[at:pos]...) // the whole token
-		} else if x&entryOperand != 0 {
-			to := &ops
-			if list {
-				to = e.column(x)
-			}
+		switch {
+		case x&entrySkip != 0:
+			o += copy(opd[o:], b[at:pos]) // the whole token
+		case x&entryOperand == 0:
+		case list:
+			to := e.column(x)
 			if *to, pos = take(*to, b, pos); pos < 0 {
 				return false
 			}
+		default:
+			w := operand(b[pos:])
+			if w == 0 {
+				return false
+			}
+			o += copy(opd[o:], b[pos:pos+w])
+			pos += w
 		}
 		if x&entryDest != 0 {
 			if dests, pos = take(dests, b, pos); pos < 0 {
@@ -176,8 +174,43 @@ func (e *Encoder) tokens(b []byte, list bool) bool {
 			in = 0
 		}
 	}
-	e.syms, e.ops, e.dests = out[:n], ops, dests
+	e.syms, e.ops, e.dests = out[:n], opd[:o], dests
 	return in == 0
+}
+
+// simple takes tokens of one or two bytes that are known, of symbols of one byte, without operand or with one of one
+// byte. It gives the positions behind them, in the blob and in the columns of symbols and operands.
+func simple(b []byte, pos int, known table, out, ops []byte, n, o int) (behind, syms, operands int) {
+	for pos+4 <= len(b) && n < len(out) && o < len(ops) {
+		next := pos + 1
+		tok := uint(b[pos])
+		if tok >= 0x80 {
+			if b[next]-1 >= 0x7f {
+				break
+			}
+			tok = tok&0x7f | uint(b[next])<<7
+			next++
+		}
+		if tok >= uint(len(known)) {
+			break
+		}
+		x := known[tok]
+		if x-1 < short {
+			out[n] = byte(x - 1)
+			n++
+			pos = next
+			continue
+		}
+		if c := x - 1 - entryOperand; c < short && b[next] < 0x80 {
+			out[n], ops[o] = byte(c), b[next]
+			n++
+			o++
+			pos = next + 1
+			continue
+		}
+		break
+	}
+	return pos, n, o
 }
 
 // column gives the operands of a symbol of lists.
@@ -208,11 +241,24 @@ func operand(b []byte) int {
 	return 0
 }
 
+// ranked is how many bytes of symbols rank looks at: those of a small frame, and enough of a large one.
+const ranked = 256 << 10
+
 // rank chooses the symbols that get the first codes of the next frame, in the order of their keys, which costs the
 // table least.
 func (e *Encoder) rank() {
 	if len(e.syms) < 1<<12 && len(e.common[e.kind]) > 0 {
 		return // too few to decide
+	}
+	for syms := e.syms[:min(len(e.syms), ranked)]; len(syms) > 0; {
+		c, w := int(syms[0]), 1
+		if c >= short && len(syms) > 1 {
+			c, w = short+(c-short)<<8+int(syms[1]), 2
+		}
+		if c < len(e.counts) {
+			e.counts[c]++
+		}
+		syms = syms[w:]
 	}
 	order := make([]uint16, 0, len(e.keys))
 	for c, n := range e.counts {

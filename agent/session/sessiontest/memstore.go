@@ -47,7 +47,7 @@ func (smallError) TooSmall() int64 { return 12345 }
 
 var errRefused = errors.New("no room")
 
-func (m *MemStore) Append(p []byte, f ringstore.FrameInfo) error {
+func (m *MemStore) Write(parts [][]byte, f ringstore.FrameInfo) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.refuse > 0 {
@@ -64,7 +64,9 @@ func (m *MemStore) Append(p []byte, f ringstore.FrameInfo) error {
 		return errors.New("no file")
 	}
 	last := len(m.files) - 1
-	m.files[last] = append(m.files[last], p...)
+	for _, p := range parts {
+		m.files[last] = append(m.files[last], p...)
+	}
 	m.source = f.Source
 	return nil
 }
