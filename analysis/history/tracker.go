@@ -157,7 +157,7 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 	h.begin(c)
 	h.Newest = c.GC
 	h.Missed += c.Missed()
-	t := float64(c.Start+c.Dur) / 1e9
+	t := float64(c.End()) / 1e9
 	if i > 0 {
 		t = max(t, h.Times[i-1])
 	}
