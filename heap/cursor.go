@@ -40,11 +40,11 @@ type Collection struct {
 	Census               []trace.CensusRow // the rows that these are sums of, by type
 	LiveSamples          int
 	// Of a collector whose objects have no address: the cycle and its pauses.
-	Cycle *trace.Cycle
-	Stops []trace.Stop
-	SampledBytes         uint64
-	SyncProbe            uint64 // ns, the listing's cost
-	EpochsLost           uint64 // reported by gaps before it
+	Cycle        *trace.Cycle
+	Stops        []trace.Stop
+	SampledBytes uint64
+	SyncProbe    uint64 // ns, the listing's cost
+	EpochsLost   uint64 // reported by gaps before it
 	// Of a collection without object data (full ones), if the state before it was known: how many objects its sync
 	// point lists, and of how many the identity is proven without a sample.
 	Listed, Proven uint64

@@ -24,14 +24,20 @@ static PER_RECORDING struct place {
 static PER_RECORDING _Atomic uint32_t high, hint, used;
 static PER_RECORDING bool thinning;
 
-// What a sample's chances are now: one in so many is chosen.
-enum { FIRST_CHANCES = 8, BURST = 4 * WATCH_RATE, MOST_CHANCES = 1 << 20 };
-static PER_RECORDING _Atomic uint32_t one_in = FIRST_CHANCES;
-static PER_RECORDING _Atomic uint32_t seen, taken; // in this second
+// How often sites were sampled of late, by a hash: each second the half counts. Of a site that was sampled n times, one
+// in n·share/SHARE samples is chosen, and all if that is less than 1. share follows the number of sites.
+enum { SITES = 1 << 12, SHARE = 256, BURST = 2 * WATCH_RATE, MOST_CHANCES = 1 << 20 };
+static PER_RECORDING _Atomic uint32_t *sampled;
+static PER_RECORDING _Atomic uint32_t share = SHARE;
+static PER_RECORDING _Atomic uint32_t taken; // in this second
 static PER_RECORDING uint64_t second_began;
 static __thread uint64_t dice;
 
-bool watch_init(void) { return (places = memory(WATCH_MOST * sizeof *places)) != NULL; }
+bool watch_init(void) {
+    places = memory(WATCH_MOST * sizeof *places);
+    sampled = memory(SITES * sizeof *sampled);
+    return places && sampled;
+}
 
 static uint64_t next_random(const void *seed) {
     if (!dice) dice = now_ns() ^ (uintptr_t)seed * 0x9e3779b97f4a7c15ull ^ (uintptr_t)&dice;
@@ -41,13 +47,17 @@ static uint64_t next_random(const void *seed) {
 }
 
 // What is decided of a sample depends on those before it alone, never on itself: so its chances are known.
-static uint32_t chances_of(const void *seed) {
-    uint32_t n = atomic_load_explicit(&one_in, memory_order_relaxed);
-    atomic_fetch_add_explicit(&seen, 1, memory_order_relaxed);
-    if (n > 1 && next_random(seed) % n) return 0;
+static uint32_t chances_of(const struct watched *s) {
+    uint32_t i = (uint32_t)((s->frame * 0x9e3779b97f4a7c15ull + s->type * 0xc2b2ae3d27d4eb4full) >> 52);
+    uint32_t f = atomic_load_explicit(&share, memory_order_relaxed);
+    uint64_t n = (uint64_t)atomic_fetch_add_explicit(&sampled[i], 1, memory_order_relaxed) * f / SHARE;
+    if (n < 1) n = 1;
+    if (n > MOST_CHANCES) n = MOST_CHANCES;
+    if (n > 1 && next_random(s) % n) return 0;
     uint32_t t = atomic_fetch_add_explicit(&taken, 1, memory_order_relaxed) + 1;
-    if (t >= BURST && t % WATCH_RATE == 0 && n < MOST_CHANCES) atomic_compare_exchange_strong(&one_in, &n, 2 * n);
-    return n;
+    if (t >= BURST && t % WATCH_RATE == 0 && f < SHARE << 20)
+        atomic_compare_exchange_strong(&share, &f, 2 * f);
+    return (uint32_t)n;
 }
 
 static int32_t claim(void) {
@@ -121,13 +131,13 @@ void watch_put_told(struct enc *e) {
 // ---- the thread that watches ---------------------------------------------------------------------
 void watch_turn(uint64_t now) {
     if (now - second_began < 1000000000u) return;
-    uint64_t ns = now - second_began;
-    uint32_t was = atomic_load(&one_in), n = atomic_exchange(&seen, 0);
-    atomic_store(&taken, 0);
-    if (second_began) {
-        uint64_t want = (uint64_t)n * 1000000000u / ns / WATCH_RATE;
-        if (want < was / 2) want = was / 2;
-        atomic_store(&one_in, want < 1 ? 1 : want > MOST_CHANCES ? MOST_CHANCES : (uint32_t)want);
+    const uint32_t n = atomic_exchange(&taken, 0), was = atomic_load(&share);
+    uint64_t f = n > WATCH_RATE ? (uint64_t)was * n / WATCH_RATE : n < WATCH_RATE / 2 ? was / 4 * 3 : was;
+    if (f > 2ull * was) f = 2ull * was;
+    atomic_store(&share, f < 1 ? 1 : f > SHARE << 20 ? SHARE << 20 : (uint32_t)f);
+    for (uint32_t i = 0; i < SITES; i++) {
+        uint32_t c = atomic_load_explicit(&sampled[i], memory_order_relaxed);
+        if (c) atomic_fetch_sub_explicit(&sampled[i], c - c / 2, memory_order_relaxed);
     }
     second_began = now;
 }

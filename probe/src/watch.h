@@ -1,6 +1,8 @@
 // watch.h: of which samples it is known whether they live, where objects have no address: a random part, through weak
 // globals. Each one's chances are the inverse of the probability with which it was chosen.
 //
+// A site with few samples has more of them watched than one with many: each site has about as many watched.
+//
 // A weak global can keep garbage alive for a while (generational ZGC: until one or two major cycles later), so few are
 // made: WATCH_RATE a second, and WATCH_MOST at a time.
 #ifndef HEAPCAM_WATCH_H
@@ -12,7 +14,7 @@
 
 #include "encode.h"
 
-enum { WATCH_RATE = 4, WATCH_MOST = 4096, WATCH_NONE = -1 };
+enum { WATCH_RATE = 8, WATCH_MOST = 4096, WATCH_NONE = -1 };
 
 bool watch_init(void);
 
