@@ -39,6 +39,13 @@ type Verdict struct {
 // --allow-untested-jdk.
 var tested = probe.Tested()
 
+// recorded are the collectors that the probe records, as JVM.Collector names them. Of those without addresses it records
+// samples alone.
+var (
+	recorded         = append([]string{"Serial", "Parallel", "G1"}, withoutAddresses...)
+	withoutAddresses = []string{"Z", "Shenandoah", "Epsilon"}
+)
+
 // minShm is the smallest default ring in bytes.
 const minShm = 4 << 20
 
@@ -51,7 +58,7 @@ func Doctor(j JVM) Verdict {
 	case !j.readable:
 		return no(NoRights, "run heapcam as root or as that user",
 			"the JVM runs as user %s, and this user may not inspect it", userName(j.UID))
-	case j.Collector != "" && j.Collector != "Serial" && j.Collector != "Parallel" && j.Collector != "G1":
+	case j.Collector != "" && !slices.Contains(recorded, j.Collector):
 		return no(BadCollector, "start the JVM with -XX:+UseG1GC, -XX:+UseParallelGC or -XX:+UseSerialGC",
 			"the collector %s is not supported", j.Collector)
 	case j.Major != 0 && j.Major < tested[0]:
@@ -75,6 +82,10 @@ func Doctor(j JVM) Verdict {
 	if j.Major > newest() {
 		v.Warnings = append(v.Warnings,
 			fmt.Sprintf("JDK %d is untested: the probe checks itself before it records", j.Major))
+	}
+	if slices.Contains(withoutAddresses, j.Collector) {
+		v.Warnings = append(v.Warnings, "with this collector heapcam records samples only: sites of allocations, which of "+
+			"a random part of them live, pauses and heap usage")
 	}
 	if !j.PerfData {
 		v.Warnings = append(v.Warnings,
