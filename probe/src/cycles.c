@@ -53,7 +53,7 @@ struct cycle {
 };
 static PER_RECORDING os_mutex lock = OS_MUTEX_INITIALIZER; // the JVM's last thread records what is left
 static PER_RECORDING struct cycle *open_ones, *ended;
-static PER_RECORDING uint32_t nopen, nended;
+static PER_RECORDING uint32_t nopen, nended, first_ended; // ended is a circle
 static PER_RECORDING uint64_t last_epoch_end, looked, read_at;
 static PER_RECORDING int want = HC_SYNC_FIRST; // a sync point, for this reason; 0: none
 static PER_RECORDING uint64_t answered;
@@ -125,12 +125,11 @@ static void end_cycle(uint32_t i, uint64_t at, bool whole) {
     c->whole = whole;
     c->kind = c->minor ? HC_PAUSE_MINOR : HC_PAUSE_MAJOR;
     if (nended == ENDED) { // the ring has had no room for long
-        memmove(ended, ended + 1, (ENDED - 1) * sizeof *ended);
-        nended--;
+        first_ended++, nended--;
         drop_epoch();
     }
-    ended[nended++] = *c;
-    memmove(c, c + 1, (--nopen - i) * sizeof *c);
+    ended[(first_ended + nended++) % ENDED] = *c;
+    if (i < --nopen) *c = open_ones[nopen];
 }
 
 static struct cycle *cycle_of(const struct note *n) {
@@ -300,10 +299,7 @@ static bool record_reading(JNIEnv *jni, uint64_t now) {
 }
 
 static void record_ended(JNIEnv *jni) {
-    uint32_t n = 0;
-    while (n < nended && record(jni, &ended[n])) n++;
-    memmove(ended, ended + n, (nended - n) * sizeof *ended);
-    nended -= n;
+    while (nended && record(jni, &ended[first_ended % ENDED])) first_ended++, nended--;
 }
 
 // How often the counters are read where no cycle ends: Epsilon has none, and an agent may wait for a sync point.
