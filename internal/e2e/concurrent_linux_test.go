@@ -164,7 +164,9 @@ func TestWatched(t *testing.T) {
 }
 
 // within says whether a number is in the interval of a row, widened by a factor.
-func within(r siteRow, n, factor float64) bool { return n >= r.ObjectsLow/factor && n <= r.ObjectsHigh*factor }
+func within(r siteRow, n, factor float64) bool {
+	return n >= r.ObjectsLow/factor && n <= r.ObjectsHigh*factor
+}
 
 // TestWatchedCheckJNI runs the same with -Xcheck:jni, which must have nothing to say.
 func TestWatchedCheckJNI(t *testing.T) {

@@ -31,6 +31,7 @@ static PER_RECORDING _Atomic uint32_t *sampled;
 static PER_RECORDING _Atomic uint32_t share = SHARE;
 static PER_RECORDING _Atomic uint32_t taken; // in this second
 static PER_RECORDING uint64_t second_began;
+static PER_RECORDING uint32_t undecided; // at least so many may be garbage
 static __thread uint64_t dice;
 
 bool watch_init(void) {
@@ -132,7 +133,9 @@ void watch_put_told(struct enc *e) {
 void watch_turn(uint64_t now) {
     if (now - second_began < 1000000000u) return;
     const uint32_t n = atomic_exchange(&taken, 0), was = atomic_load(&share);
+    undecided += n;
     uint64_t f = n > WATCH_RATE ? (uint64_t)was * n / WATCH_RATE : n < WATCH_RATE / 2 ? was / 4 * 3 : was;
+    if (undecided > WATCH_UNDECIDED) f = 2ull * was;
     if (f > 2ull * was) f = 2ull * was;
     atomic_store(&share, f < 1 ? 1 : f > SHARE << 20 ? SHARE << 20 : (uint32_t)f);
     for (uint32_t i = 0; i < SITES; i++) {
@@ -153,12 +156,14 @@ static uint32_t rounds_needed(void) {
 
 void watch_look(JNIEnv *jni, bool decisive, uint64_t began) {
     const uint32_t need = rounds_needed();
+    undecided = 0;
     for (uint32_t i = 0; i < atomic_load(&high); i++) {
         struct place *p = told(i);
         if (!p || p->dead) continue;
         p->dead = p->w && (*jni)->IsSameObject(jni, p->w, NULL);
         if (!p->dead && decisive && p->s.time < began) p->rounds++;
         p->says = !p->dead && !p->survived && p->rounds >= need;
+        undecided += !p->dead && p->rounds < need;
     }
 }
 

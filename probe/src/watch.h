@@ -4,7 +4,7 @@
 // A site with few samples has more of them watched than one with many: each site has about as many watched.
 //
 // A weak global can keep garbage alive for a while (generational ZGC: until one or two major cycles later), so few are
-// made: WATCH_RATE a second, and WATCH_MOST at a time.
+// made: WATCH_RATE a second, fewer while WATCH_UNDECIDED of them may be garbage, and WATCH_MOST in all.
 #ifndef HEAPCAM_WATCH_H
 #define HEAPCAM_WATCH_H
 
@@ -14,7 +14,7 @@
 
 #include "encode.h"
 
-enum { WATCH_RATE = 8, WATCH_MOST = 4096, WATCH_NONE = -1 };
+enum { WATCH_RATE = 4, WATCH_UNDECIDED = 64, WATCH_MOST = 4096, WATCH_NONE = -1 };
 
 bool watch_init(void);
 
