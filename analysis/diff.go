@@ -52,7 +52,7 @@ type Moment struct {
 }
 
 func momentOf(r *heap.Symbols, c *heap.Collection) Moment {
-	return Moment{c.GC, c.JVMGC, collection.Wall(r, c.Start+c.Dur)}
+	return Moment{c.GC, c.JVMGC, collection.Wall(r, c.End())}
 }
 
 // DiffReport is the whole of `heapcam diff` of one recording.

@@ -205,7 +205,7 @@ func newGrouping(
 	by []classify.Classifier,
 	filters []classify.Filter,
 ) *Grouping {
-	g := &Grouping{Schema: "heapcam.group/1", GC: c.GC, JVMGC: c.JVMGC, Time: collection.Wall(r, c.Start+c.Dur),
+	g := &Grouping{Schema: "heapcam.group/1", GC: c.GC, JVMGC: c.JVMGC, Time: collection.Wall(r, c.End()),
 		Exact: true, Objects: root.Objects, Bytes: root.Bytes}
 	for _, b := range by {
 		g.By = append(g.By, b.Name)

@@ -25,6 +25,8 @@ type CollectionRow struct {
 	PauseNS uint64         `json:"pause_ns"`
 	ProbeNS uint64         `json:"probe_ns"`
 	SyncNS  uint64         `json:"sync_ns,omitempty"`
+	CycleNS uint64         `json:"cycle_ns,omitempty"` // of a concurrent cycle, from its first pause to its end
+	Pauses  uint64         `json:"pauses,omitempty"`   // of a concurrent cycle; PauseNS is their sum
 	Used    uint64         `json:"used_bytes"`
 	Known   bool           `json:"known"`
 	Objects uint64         `json:"objects"`
@@ -57,7 +59,7 @@ type Report struct {
 	GrownSites  []sites.GrownRow `json:"grown_sites"`
 	Sites       []sites.Row      `json:"sites"`    // what lives after the last known collection, the most bytes first
 	Suspects    []leak.Verdict   `json:"suspects"` // those of `heapcam leaks`
-	// OldCollections are those of the window that collected old space: full and mixed ones.
+	// OldCollections are those of the window that collected old space: full and mixed ones, and major cycles.
 	OldCollections int            `json:"old_collections"`
 	Quality        sites.Coverage `json:"coverage"`
 	Samples        uint64         `json:"samples"`
@@ -70,6 +72,7 @@ type Report struct {
 	Damage         []string       `json:"damage"`
 	End            string         `json:"end"`
 	FirstLook      ui.Flow        `json:"look_first"`
+	Watched        *Watched       `json:"watched,omitempty"` // of ZGC, Shenandoah and Epsilon
 
 	// Open says that Suspects is not known: a replay that follows objects finds it (Settle).
 	Open bool `json:"-"`
@@ -82,7 +85,9 @@ type Report struct {
 // ReportSchema is the schema that a Report's JSON has.
 const ReportSchema = "heapcam.report/1"
 
-var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
+var collectors = map[uint64]string{trace.CollectorSerial: "Serial", trace.CollectorParallel: "Parallel",
+	trace.CollectorG1: "G1", trace.CollectorZGC: "ZGC", trace.CollectorShenandoah: "Shenandoah",
+	trace.CollectorEpsilon: "Epsilon"}
 
 // MakeReport reads all of from. If from is a *heap.Census, the report is the same, but that what sites have (Sites) is
 // inferred by type alone, that errors in tokens are not reported, and that Open may be set.
@@ -95,6 +100,7 @@ func MakeReport(from heap.Reader) (*Report, error) {
 	var firstSites map[sites.Key]*sites.Tally
 	var alive []*heap.Sample // after the last known collection
 	var known sites.CoverageFollower
+	var watched watchedFollower
 	for {
 		c, err := r.Next()
 		if err == io.EOF {
@@ -106,6 +112,7 @@ func MakeReport(from heap.Reader) (*Report, error) {
 		row := rep.collection(r.Symbols, c)
 		h.Collection(r, c)
 		known.Follow(r)
+		watched.follow(r, c)
 		if c.Known {
 			last = append(last[:0], r.Totals.PerType()...)
 			if first == nil {
@@ -130,7 +137,8 @@ func MakeReport(from heap.Reader) (*Report, error) {
 		rep.Sites = slices.DeleteFunc(rep.Sites, func(s sites.Row) bool { return s.Child != "" })
 	}
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
-	rep.OldCollections = h.Full + h.Mixed
+	watched.done(rep, r)
+	rep.OldCollections = h.Full + h.Mixed + h.Major
 	rep.doubt, rep.smallest = h.Doubt(), h.Smallest()
 	rep.atStart = r.JVM.Flags&trace.JVMAtStart != 0
 	suspects := h.Verdicts(r)
@@ -153,6 +161,9 @@ func (rep *Report) collection(r *heap.Symbols, c *heap.Collection) CollectionRow
 		rep.From = row.Time
 	}
 	row.Usage = usageOf(c, before)
+	if y := c.Cycle; y != nil {
+		row.CycleNS, row.Pauses = c.End()-y.Begin, y.Pauses
+	}
 	rep.PauseNS += c.Dur
 	rep.ProbeNS += c.Probe + c.SyncProbe
 	rep.LostEpochs += c.EpochsLost

@@ -31,8 +31,14 @@ func (rep *Report) headline() ui.Flow {
 		return rep.leaks()
 	case rep.Samples == 0:
 		return cannotTell + leak.NoSamples + "."
+	case !rep.frees():
+		return cannotTell + "Epsilon frees nothing, so all that the program allocates stays."
 	case rep.doubt != "":
 		return cannotTell + rep.doubt + "."
+	}
+	if rep.Watched != nil {
+		return noLeak + ui.Flowf("Of %s the live ones were followed.",
+			ui.Flow(ui.Plural(rep.Watched.Samples, "watched sample")))
 	}
 	return noLeak + rep.smallest + " would have been found with 95 % probability."
 }
@@ -104,14 +110,16 @@ func (rep *Report) writeWindow(w io.Writer) {
 	}
 	slices.Sort(ks)
 	first, last := &rep.Collections[0], &rep.Collections[len(rep.Collections)-1]
+	if rep.Watched != nil {
+		longest = rep.Watched.LongestNS
+	}
 	ui.Section(w, "Recording")
 	flow := func(s string) ui.Flow { return ui.Flow(s) }
 	ui.Datum(w, "JVM", ui.Sprintf("%s, %s collector", rep.JVM, rep.Collector))
 	ui.Field(w, "Time", ui.Flowf("%s to %s (%s)", flow(rep.From.Local().Format(time.DateTime)),
 		flow(ui.Clock(rep.To)), flow(ui.Nanoseconds(rep.WindowNS))))
 	ui.Datum(w, "End", ui.Prose(rep.End))
-	ui.Field(w, "Collections", ui.Flowf("%d (%s), numbers %d to %d; %d with a full listing (sync points)",
-		len(rep.Collections), flow(strings.Join(ks, ", ")), first.GC, last.GC, syncs))
+	ui.Field(w, "Collections", rep.collectionsText(ks, syncs))
 	ui.Field(w, "Pauses", ui.Flowf("%s in all, %s of the time; the longest %s", flow(ui.Nanoseconds(rep.PauseNS)),
 		flow(ui.Share(rep.pauseShare())), flow(ui.Nanoseconds(longest))))
 	ui.Field(w, "heapcam", ui.Flowf("%s of the pauses, %s of the time (sampling not included)",
@@ -122,6 +130,10 @@ func (rep *Report) writeWindow(w io.Writer) {
 
 // writeTrust prints what the figures rest on, and what is missing.
 func (rep *Report) writeTrust(w io.Writer) {
+	if rep.Watched != nil {
+		rep.writeWatched(w)
+		return
+	}
 	q := rep.Quality
 	_, all := q.Live()
 	share := func(n uint64) ui.Flow { return ui.Flow(ui.Part(n, all)) }
@@ -169,6 +181,10 @@ func (rep *Report) missing() ui.Flow {
 
 // writeGrown prints which classes and sites grew most, and which sites have most.
 func (rep *Report) writeGrown(w io.Writer) {
+	if rep.Watched != nil {
+		rep.writeWatchedSites(w)
+		return
+	}
 	c := ui.NewColumns(2, ">OBJECTS", ">BYTES", "CLASS")
 	for _, g := range rep.Grown[:min(5, len(rep.Grown))] {
 		c.Row(ui.Flowf("%+d", g.Objects), "+"+ui.Bytes(uint64(g.Bytes)), sites.WithLoader(g.Class, g.Loader))

@@ -39,12 +39,23 @@ type Collection struct {
 	Born, Died, Promoted trace.CensusCell
 	Census               []trace.CensusRow // the rows that these are sums of, by type
 	LiveSamples          int
-	SampledBytes         uint64
-	SyncProbe            uint64 // ns, the listing's cost
-	EpochsLost           uint64 // reported by gaps before it
+	// Of a collector whose objects have no address: the cycle and its pauses.
+	Cycle        *trace.Cycle
+	Stops        []trace.Stop
+	SampledBytes uint64
+	SyncProbe    uint64 // ns, the listing's cost
+	EpochsLost   uint64 // reported by gaps before it
 	// Of a collection without object data (full ones), if the state before it was known: how many objects its sync
 	// point lists, and of how many the identity is proven without a sample.
 	Listed, Proven uint64
+}
+
+// End is when the pause, or the cycle, was over: ns since the probe's start.
+func (c *Collection) End() uint64 {
+	if c.Cycle != nil {
+		return max(c.Cycle.Begin, c.Cycle.End)
+	}
+	return c.Start + c.Dur
 }
 
 // Findings is what is wrong or unusual in a stream.
@@ -210,7 +221,7 @@ func (r *Cursor) close() *Collection {
 	c := r.pending
 	r.pending = nil
 	c.Known = r.Known
-	r.Ends[c.GC] = c.Start + c.Dur
+	r.Ends[c.GC] = c.End()
 	if r.Known {
 		if r.First == 0 {
 			r.First = c.GC
@@ -232,7 +243,11 @@ func (r *Cursor) handle(b trace.Block) error {
 		return r.Define(b)
 	case trace.KindSamples:
 		ss, err := trace.DecodeSamples(b)
-		r.Take(ss, r.gc+1, r.Site)
+		if trace.Concurrent(r.JVM.Collector) {
+			r.TakeWatched(ss, r.gc+1, r.Site)
+		} else {
+			r.Take(ss, r.gc+1, r.Site)
+		}
 		return err
 	case trace.KindEpoch:
 		return r.epoch(b)
@@ -308,6 +323,10 @@ func (r *Cursor) epoch(b trace.Block) error {
 	for _, id := range e.SampleDead {
 		r.Die(id)
 	}
+	r.Forsake(e.Unwatched)
+	for _, id := range e.Survived {
+		r.Survive(id)
+	}
 	if e.Pause.Flags&trace.PauseEdenKept == 0 {
 		r.EmptyEden()
 		r.matcher.Eden = false
@@ -320,6 +339,9 @@ func (r *Cursor) epoch(b trace.Block) error {
 
 func newCollection(e *trace.Epoch, lost uint64) *Collection {
 	c := &Collection{Pause: e.Pause, Spaces: e.Spaces, Census: e.Census, EpochsLost: lost}
+	if e.HasCycle {
+		c.Cycle, c.Stops = &e.Cycle, e.Stops
+	}
 	for _, s := range e.Spaces {
 		c.Used += s.UsedAfter
 	}
@@ -365,6 +387,10 @@ func (r *Cursor) sync(b trace.Block) error {
 	find, err := r.model.list(s)
 	if err != nil {
 		return err
+	}
+	if trace.Concurrent(r.JVM.Collector) {
+		r.AdoptWatched(s, r.Site)
+		return nil
 	}
 	if len(s.Lists) == 0 { // depth samples: sites only
 		r.Adopt(s.Samples, r.Site, func(l *trace.LiveSample, x *Sample) bool { find(l, x); return true })

@@ -16,6 +16,7 @@
 
 #define HC_ABI_VERSION 2            /* shared ring header; a reader refuses a later one */
 #define HC_FORMAT_VERSION 1         /* version byte of each block of a probe; the agent's META blocks have 2 */
+#define HC_FORMAT_CONCURRENT 3      /* the same of a collector whose objects have no address */
 
 /* ---- block ------------------------------------------------------------------------------------------------------- */
 /*
@@ -62,6 +63,7 @@
 #define HC_EV_LOADERGONE 14
 #define HC_EV_SAMPLEBASE 16
 #define HC_EV_SAMPLE 17
+#define HC_EV_WATCHED 18
 #define HC_EV_PAUSE 24
 #define HC_EV_SPACE 25
 #define HC_EV_REGIONS 26
@@ -72,10 +74,15 @@
 #define HC_EV_RESOLVED 31
 #define HC_EV_SAMPLEDEAD 32
 #define HC_EV_CENSUS 33
+#define HC_EV_CYCLE 34
+#define HC_EV_STOPS 35
+#define HC_EV_SURVIVED 36
+#define HC_EV_UNWATCHED 37
 #define HC_EV_SYNCPOINT 40
 #define HC_EV_LIST 41
 #define HC_EV_LIVESAMPLES 42
 #define HC_EV_TOTAL 43
+#define HC_EV_WATCHING 44
 #define HC_EV_GAP 48
 #define HC_EV_END 49
 #define HC_EV_COVERED 56
@@ -89,6 +96,9 @@
 #define HC_COLLECTOR_SERIAL 1
 #define HC_COLLECTOR_PARALLEL 2
 #define HC_COLLECTOR_G1 3
+#define HC_COLLECTOR_ZGC 4
+#define HC_COLLECTOR_SHENANDOAH 5
+#define HC_COLLECTOR_EPSILON 6
 
 /* jvm.flags */
 #define HC_JF_COMPRESSED_OOPS 1
@@ -127,6 +137,9 @@
 #define HC_PAUSE_CLEANUP 5
 #define HC_PAUSE_WALK 6             /* emergency stop without collection */
 #define HC_PAUSE_UNKNOWN 7
+#define HC_PAUSE_MINOR 8            /* a concurrent cycle over the young generation */
+#define HC_PAUSE_MAJOR 9            /* a concurrent cycle over the whole heap */
+#define HC_PAUSE_READING 10         /* no cycle: counters and watched samples were read */
 
 /* pause.flags */
 #define HC_PF_EXACT 1               /* moves and deaths in this block are complete */
@@ -139,6 +152,9 @@
 #define HC_PF_MISSED_SHIFT 16
 #define HC_PF_MISSED_MAX 65535
 
+/* cycle.flags */
+#define HC_CF_OPEN 1                /* its end was not seen */
+
 /* space.kind, regions */
 #define HC_SPACE_FREE 0
 #define HC_SPACE_EDEN 1
@@ -147,6 +163,7 @@
 #define HC_SPACE_HUMONGOUS 4
 #define HC_SPACE_HUMONGOUS_CONT 5
 #define HC_SPACE_ARCHIVE 6
+#define HC_SPACE_HEAP 7             /* all of a heap whose parts are not known */
 
 /* syncpoint.reason */
 #define HC_SYNC_FIRST 1

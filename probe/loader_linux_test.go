@@ -227,8 +227,7 @@ func directedCases(major int, collector string) [][]expect {
 			all = append(all, []expect{{"symbol gHotSpotVM" + s + " " + v, name}})
 		}
 	}
-	return append(all, []expect{{"flag UseZGC 1", "ZGC is not supported"}},
-		[]expect{{"flag UsePerfData 0", "-XX:-UsePerfData"}})
+	return append(all, []expect{{"flag UsePerfData 0", "-XX:-UsePerfData"}})
 }
 
 // TestDamagedTables feeds the loader with tables of real libraries that are damaged in many ways: it loads them or

@@ -16,7 +16,7 @@ var rowsText string
 // Row is one name of HotSpot that the probe reads: a row of src/vmrows.def, which explains the fields.
 type Row struct {
 	Slot      string
-	Collector string // Serial, Parallel, G1; "": all
+	Collector string // Serial, Parallel, G1; "": all three, or every one
 	Constant  bool
 	Static    bool
 	Type      string // of the field; "" for a constant
@@ -45,7 +45,7 @@ func (r Row) In(major int) bool { return major >= r.First && (r.Last == 0 || maj
 var (
 	rowLine    = regexp.MustCompile(`^(?:ALT_)?(ROW|PART|CONSTANT|TESTED)\((.*)\)$`)
 	rowColumns = map[string]int{"ROW": 10, "PART": 9, "CONSTANT": 10, "TESTED": 1}
-	collectors = map[string]string{"ALL": "", "SERIAL": "Serial", "PARALLEL": "Parallel", "G1": "G1"}
+	collectors = map[string]string{"ALL": "", "EVERY": "", "SERIAL": "Serial", "PARALLEL": "Parallel", "G1": "G1"}
 )
 
 // table is src/vmrows.def.

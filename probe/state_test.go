@@ -35,6 +35,7 @@ var outlive = map[string]string{
 	"guard_without_handler": "made anew by vm_load",
 	"me":                    "of a thread, which compares the recording's number",
 	"last":                  "likewise",
+	"dice":                  "of a thread: random numbers",
 	"has":                   "what the JVM can do",
 	"keys":                  "of the C library",
 	"copy_by_pipe":          "of the system: it allows no other copy",

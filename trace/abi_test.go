@@ -73,12 +73,16 @@ func TestHeaderAgrees(t *testing.T) {
 	nums, strs := header(t)
 	want := map[string]int64{
 		"HC_ABI_VERSION": ABIVersion, "HC_FORMAT_VERSION": ProbeFormatVersion,
+		"HC_FORMAT_CONCURRENT": ConcurrentVersion,
 		"HC_BLOCK_HEADER_SIZE": BlockHeaderSize, "HC_BLOCK_ALIGN": BlockAlign, "HC_BF_PARTIAL": BlockPartial,
 		"HC_BLOCK_OFF_KIND": 0, "HC_BLOCK_OFF_VERSION": 1, "HC_BLOCK_OFF_FLAGS": 2, "HC_BLOCK_OFF_LENGTH": 4,
 		"HC_BLOCK_OFF_SEQ": 8,
 
 		"HC_COLLECTOR_SERIAL": CollectorSerial, "HC_COLLECTOR_PARALLEL": CollectorParallel,
-		"HC_COLLECTOR_G1":       CollectorG1,
+		"HC_COLLECTOR_G1":  CollectorG1,
+		"HC_COLLECTOR_ZGC": CollectorZGC, "HC_COLLECTOR_SHENANDOAH": CollectorShenandoah,
+		"HC_COLLECTOR_EPSILON": CollectorEpsilon, "HC_CF_OPEN": CycleOpen, "HC_SPACE_HEAP": SpaceHeap,
+		"HC_PAUSE_MINOR": PauseMinor, "HC_PAUSE_MAJOR": PauseMajor, "HC_PAUSE_READING": PauseReading,
 		"HC_JF_COMPRESSED_OOPS": JVMCompressedOops, "HC_JF_COMPRESSED_CLASS": JVMCompressedClass,
 		"HC_JF_COMPACT_HEADERS": JVMCompactHeaders, "HC_JF_AT_START": JVMAtStart, "HC_JF_NO_SAMPLING": JVMNoSampling,
 		"HC_DEPTH_SAMPLES": DepthSamples, "HC_DEPTH_SURVIVORS": DepthSurvivors, "HC_DEPTH_FULL": DepthFull,

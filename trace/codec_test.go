@@ -37,7 +37,7 @@ func genMeta(t *rapid.T) Meta {
 	if m.HasJVM {
 		m.JVM = JVM{
 			ABI: genNum.Draw(t, "abi"), Major: genNum.Draw(t, "major"),
-			Collector: rapid.Uint64Range(1, 3).Draw(t, "col"),
+			Collector: rapid.Uint64Range(1, 6).Draw(t, "col"),
 			PID:       genNum.Draw(t, "pid"), StartMS: genTime.Draw(t, "start"), T0WallMS: genTime.Draw(t, "t0"),
 			HeapBase: rapid.Uint64().Draw(t, "base"), HeapWords: genAddr.Draw(t, "words"),
 			Align:       rapid.SampledFrom([]uint64{8, 16, 32, 64, 128, 256}).Draw(t, "align"),
@@ -110,12 +110,18 @@ func genDefs(t *rapid.T) Defs {
 }
 
 func genSamples(t *rapid.T) []Sample {
+	chances := map[uint64]uint64{} // a sample that stands twice is watched twice
 	return list(t, "samples", func() Sample {
-		return Sample{
+		s := Sample{
 			ID: genSamp.Draw(t, "id"), Time: genTime.Draw(t, "time"), Thread: genZID.Draw(t, "thread"),
 			Type: genType.Draw(t, "type"),
 			Size: genSize.Draw(t, "size"), Interval: genSize.Draw(t, "interval"), Frame: genZID.Draw(t, "frame"),
 		}
+		if _, ok := chances[s.ID]; !ok {
+			chances[s.ID] = rapid.SampledFrom([]uint64{0, 1, 64, MaxCount}).Draw(t, "chances")
+		}
+		s.Chances = chances[s.ID]
+		return s
 	})
 }
 
@@ -124,7 +130,7 @@ func genSpaces(t *rapid.T) []Space {
 		bottom := genAddr.Draw(t, "bottom")
 		top := rapid.Uint64Range(bottom, MaxAddr).Draw(t, "top")
 		end := rapid.Uint64Range(top, MaxAddr).Draw(t, "end")
-		return Space{rapid.Uint64Range(0, 6).Draw(t, "kind"), bottom, top, end, genSize.Draw(t, "before"),
+		return Space{rapid.Uint64Range(0, 7).Draw(t, "kind"), bottom, top, end, genSize.Draw(t, "before"),
 			genSize.Draw(t, "after")}
 	})
 }
@@ -140,9 +146,22 @@ func genBlobs(t *rapid.T, name string) [][]byte {
 }
 
 func genEpoch(t *rapid.T) *Epoch {
+	e := genPause(t)
+	if rapid.Bool().Draw(t, "cycle") {
+		e.HasCycle = true
+		e.Cycle = Cycle{genTime.Draw(t, "begin"), genTime.Draw(t, "end"), genFlag.Draw(t, "cycleflags"),
+			genNum.Draw(t, "pauses"), genTime.Draw(t, "longest")}
+	}
+	e.Stops = list(t, "stops", func() Stop { return Stop{genTime.Draw(t, "stop"), genTime.Draw(t, "stopdur")} })
+	e.Survived = list(t, "survived", func() uint64 { return genSamp.Draw(t, "id") })
+	e.Unwatched = list(t, "unwatched", func() uint64 { return genSamp.Draw(t, "id") })
+	return e
+}
+
+func genPause(t *rapid.T) *Epoch {
 	return &Epoch{
 		Pause: Pause{
-			GC: genNum.Draw(t, "gc"), Kind: rapid.Uint64Range(1, 7).Draw(t, "kind"), Flags: genFlag.Draw(t, "flags"),
+			GC: genNum.Draw(t, "gc"), Kind: rapid.Uint64Range(1, 10).Draw(t, "kind"), Flags: genFlag.Draw(t, "flags"),
 			Depth: rapid.Uint64Range(1, 3).Draw(t, "depth"), Start: genTime.Draw(t, "start"),
 			Dur:   genTime.Draw(t, "dur"),
 			Probe: genTime.Draw(t, "probe"), JVMGC: genNum.Draw(t, "jvmgc"), PhaseStart: genTime.Draw(t, "phase"),
@@ -183,6 +202,10 @@ func genSync(t *rapid.T) *Sync {
 				genSize.Draw(t, "interval"), genSize.Draw(t, "size")}
 		}),
 		Objects: genNum.Draw(t, "objects"), Bytes: genSize.Draw(t, "bytes"),
+		Watching: list(t, "watching", func() Watching {
+			return Watching{genSamp.Draw(t, "id"), genType.Draw(t, "type"), rapid.Uint64Range(1, MaxCount).Draw(t,
+				"chances"), rapid.Bool().Draw(t, "survived")}
+		}),
 	}
 }
 
@@ -332,7 +355,7 @@ func TestErrorsAreThree(t *testing.T) {
 		"odd alignment":      "block META\n  jvm collector=1 depth=1 align=24",
 		"no pause":           "block EPOCH\n  space kind=eden",
 		"two pauses":         "block EPOCH\n  pause kind=1 depth=1\n  pause kind=1 depth=1",
-		"kind of pause":      "block EPOCH\n  pause kind=9 depth=1",
+		"kind of pause":      "block EPOCH\n  pause kind=11 depth=1",
 		"spaces upside down": "block EPOCH\n  pause kind=1 depth=1\n  space kind=eden bottom=2 top=1 end=3",
 		"freed beyond":       "block EPOCH\n  pause kind=1 depth=1\n  freed\n    range start=35184372088832 words=1",
 		"sample id below 0": "block EPOCH\n  pause kind=1 depth=1\n  resolved\n    at id=5 addr=1\n    at " +

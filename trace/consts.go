@@ -2,9 +2,11 @@ package trace
 
 // Versions.
 const (
-	FormatVersion      = 2 // of blocks: the newest that this program reads
+	FormatVersion      = 3 // of blocks: the newest that this program reads
 	ProbeFormatVersion = 1 // of a probe's blocks
-	ABIVersion         = 2 // of the shared ring's header
+	// ConcurrentVersion is that of a probe's blocks, and of META, where objects have no addresses (Concurrent).
+	ConcurrentVersion = 3
+	ABIVersion        = 2 // of the shared ring's header
 )
 
 // Values of fields; part of the format. They are untyped so that they compare with the uint64 fields of types.go.
@@ -12,7 +14,15 @@ const (
 	CollectorSerial   = 1
 	CollectorParallel = 2
 	CollectorG1       = 3
+
+	CollectorZGC        = 4
+	CollectorShenandoah = 5
+	CollectorEpsilon    = 6
 )
+
+// Concurrent says whether a collector moves objects while the application runs, or never: then samples alone are
+// recorded, no object has an address, and an epoch is a cycle.
+func Concurrent(collector uint64) bool { return collector >= CollectorZGC }
 
 // Bits of JVM.Flags.
 const (
@@ -56,6 +66,9 @@ const (
 	PauseCleanup = 5
 	PauseWalk    = 6 // emergency stop without collection
 	PauseUnknown = 7
+	PauseMinor   = 8  // a concurrent cycle over the young generation
+	PauseMajor   = 9  // a concurrent cycle over the whole heap
+	PauseReading = 10 // no cycle: counters and watched samples were read
 )
 
 // Bits of Pause.Flags.
@@ -70,6 +83,9 @@ const (
 	PauseMissedShift = 16 // from this bit on: how many collections without events came before (Pause.Missed)
 )
 
+// CycleOpen is the bit of Cycle.Flags that says that the end of the cycle was not seen.
+const CycleOpen = 1
+
 // Kinds of spaces and regions.
 const (
 	SpaceFree          = 0
@@ -79,6 +95,7 @@ const (
 	SpaceHumongous     = 4 // start
 	SpaceHumongousCont = 5 // continued
 	SpaceArchive       = 6
+	SpaceHeap          = 7 // all of a heap whose parts are not known
 )
 
 // Reasons and flags of sync points.

@@ -134,6 +134,9 @@ func DecodeSamples(b Block) ([]Sample, error) {
 	based := false
 	err := rows(b, KindSamples, func(r *row) (string, error) {
 		n := &r.num
+		if r.ev.Tag == TagWatched {
+			return "", readWatched(out, r)
+		}
 		if r.ev.Tag == TagSampleBase {
 			time, id, based = n[0], n[1], true
 			return "", nil
@@ -157,6 +160,18 @@ func DecodeSamples(b Block) ([]Sample, error) {
 		return nil, err
 	}
 	return out, err
+}
+
+// readWatched marks the samples of a block that are watched, which stand before the blob.
+func readWatched(samples []Sample, r *row) error {
+	at := make(map[uint64]uint64, 16)
+	err := readRecords(r.text[0], r.ev, func(rec *record) { at[rec[0]] = rec[1] })
+	for i := range samples {
+		if n, ok := at[samples[i].ID]; ok {
+			samples[i].Chances = n
+		}
+	}
+	return err
 }
 
 // DecodeEpoch decodes an EPOCH block. A block without a pause, or with two, is corrupt.
@@ -195,6 +210,19 @@ func DecodeEpoch(b Block) (*Epoch, error) {
 			})
 		case TagSampleDead:
 			return "", readRecords(r.text[0], r.ev, func(rec *record) { e.SampleDead = append(e.SampleDead, rec[0]) })
+		case TagCycle:
+			if e.HasCycle {
+				return "second cycle", nil
+			}
+			e.Cycle, e.HasCycle = Cycle{n[0], n[1], n[2], n[3], n[4]}, true
+		case TagStops:
+			return "", readRecords(r.text[0], r.ev, func(rec *record) {
+				e.Stops = append(e.Stops, Stop{rec[0], rec[1]})
+			})
+		case TagSurvived:
+			return "", readRecords(r.text[0], r.ev, func(rec *record) { e.Survived = append(e.Survived, rec[0]) })
+		case TagUnwatched:
+			return "", readRecords(r.text[0], r.ev, func(rec *record) { e.Unwatched = append(e.Unwatched, rec[0]) })
 		case TagCensus:
 			return "", readCensus(r.text[0], func(row CensusRow) { e.Census = append(e.Census, row) })
 		}
@@ -227,6 +255,10 @@ func DecodeSync(b Block) (*Sync, error) {
 		case TagLiveSamples:
 			return "", readRecords(r.text[0], r.ev, func(rec *record) {
 				s.Samples = append(s.Samples, LiveSample{rec[0], rec[1], rec[2], rec[3], rec[4], rec[5], rec[6]})
+			})
+		case TagWatching:
+			return "", readRecords(r.text[0], r.ev, func(rec *record) {
+				s.Watching = append(s.Watching, Watching{rec[0], rec[1], rec[2], rec[3] != 0})
 			})
 		case TagTotal:
 			s.Objects, s.Bytes = n[0], n[1]

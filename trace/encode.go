@@ -15,7 +15,11 @@ func EncodeMeta(m Meta) Block {
 			j.Depth, j.Interval, j.MaxHeap,
 		}, j.Session, j.VM, j.Probe)
 	}
-	return block(KindMeta, m.appendRemarks(b))
+	out := block(KindMeta, m.appendRemarks(b))
+	if m.HasJVM && Concurrent(m.JVM.Collector) {
+		out.Version = ConcurrentVersion
+	}
+	return out
 }
 
 // EncodeDefs is the inverse of DecodeDefs. A large set should be split by the caller: see MaxBlock.
@@ -82,7 +86,15 @@ func EncodeSamples(samples []Sample) Block {
 			s.Interval, s.Frame})
 		prev = s
 	}
-	return block(KindSamples, b)
+	n := len(b)
+	var watched []Sample
+	for _, s := range samples {
+		if s.Chances > 0 {
+			watched = append(watched, s)
+		}
+	}
+	b = putRecords(b, TagWatched, len(watched), func(i int) record { return record{watched[i].ID, watched[i].Chances} })
+	return newer(block(KindSamples, b), len(b) > n)
 }
 
 // EncodeEpoch is the inverse of DecodeEpoch.
@@ -119,7 +131,14 @@ func EncodeEpoch(e *Epoch) Block {
 		}
 		b = putBlob(b, TagCensus, blob)
 	}
-	return block(KindEpoch, b)
+	n := len(b)
+	if c := &e.Cycle; e.HasCycle {
+		b = put(b, TagCycle, []uint64{c.Begin, c.End, c.Flags, c.Pauses, c.Longest})
+	}
+	b = putRecords(b, TagStops, len(e.Stops), func(i int) record { return record{e.Stops[i].Start, e.Stops[i].Dur} })
+	b = putRecords(b, TagSurvived, len(e.Survived), func(i int) record { return record{e.Survived[i]} })
+	b = putRecords(b, TagUnwatched, len(e.Unwatched), func(i int) record { return record{e.Unwatched[i]} })
+	return newer(block(KindEpoch, b), len(b) > n)
 }
 
 // EncodeSync is the inverse of DecodeSync.
@@ -134,7 +153,15 @@ func EncodeSync(s *Sync) Block {
 		return record{l.ID, l.Addr, l.Frame, l.Thread, l.Birth, l.Interval, l.Size}
 	})
 	b = put(b, TagTotal, []uint64{s.Objects, s.Bytes})
-	return block(KindSync, b)
+	b = putRecords(b, TagWatching, len(s.Watching), func(i int) record {
+		w := &s.Watching[i]
+		alive := uint64(0)
+		if w.Survived {
+			alive = 1
+		}
+		return record{w.ID, w.Type, w.Chances, alive}
+	})
+	return newer(block(KindSync, b), len(s.Watching) > 0)
 }
 
 // EncodeGap is the inverse of DecodeGap.
@@ -145,6 +172,14 @@ func EncodeGap(g Gap) Block {
 // EncodeEnd is the inverse of DecodeEnd.
 func EncodeEnd(e End) Block {
 	return block(KindEnd, put(nil, TagEnd, []uint64{e.Time, e.Reason}, e.Text))
+}
+
+// newer gives b the version of events of collectors whose objects have no address, if it has one of them.
+func newer(b Block, has bool) Block {
+	if has {
+		b.Version = max(b.Version, ConcurrentVersion)
+	}
+	return b
 }
 
 func block(k Kind, payload []byte) Block {

@@ -23,6 +23,7 @@ const (
 	TagLoaderGone  Tag = 14
 	TagSampleBase  Tag = 16
 	TagSample      Tag = 17
+	TagWatched     Tag = 18
 	TagPause       Tag = 24
 	TagSpace       Tag = 25
 	TagRegions     Tag = 26
@@ -33,10 +34,15 @@ const (
 	TagResolved    Tag = 31
 	TagSampleDead  Tag = 32
 	TagCensus      Tag = 33
+	TagCycle       Tag = 34
+	TagStops       Tag = 35
+	TagSurvived    Tag = 36
+	TagUnwatched   Tag = 37
 	TagSyncPoint   Tag = 40
 	TagList        Tag = 41
 	TagLiveSamples Tag = 42
 	TagTotal       Tag = 43
+	TagWatching    Tag = 44
 	TagGap         Tag = 48
 	TagEnd         Tag = 49
 	TagCovered     Tag = 56
@@ -136,16 +142,19 @@ func bitsOf(name string, names ...string) *Enum {
 
 // Enumerations of field values. Their names are those of the text form and of every other place that shows one.
 var (
-	CollectorNames = enum("collector", "", "serial", "parallel", "g1")
+	CollectorNames = enum("collector", "", "serial", "parallel", "g1", "zgc", "shenandoah", "epsilon")
 	JVMFlagNames   = bitsOf("jvm flags", "compressed_oops", "compressed_class", "compact_headers", "at_start",
 		"no_sampling")
 	DepthNames      = enum("depth", "", "samples", "survivors", "full")
 	TypeFlagNames   = bitsOf("type flags", "array", "variable", "filler", "hidden", "objarray")
 	MethodFlagNames = bitsOf("method flags", "native", "hidden")
 	ThreadFlagNames = bitsOf("thread flags", "virtual")
-	PauseKindNames  = enum("pause kind", "", "young", "mixed", "full", "remark", "cleanup", "walk", "unknown")
-	PauseFlagNames  = bitsOf("pause flags", "exact", "sync_follows", "evac_failed", "missed", "fault", "eden_kept")
-	SpaceNames      = enum("space kind", "free", "eden", "survivor", "old", "humongous", "humongous_cont", "archive")
+	PauseKindNames  = enum("pause kind", "", "young", "mixed", "full", "remark", "cleanup", "walk", "unknown",
+		"minor", "major", "reading")
+	CycleFlagNames = bitsOf("cycle flags", "open")
+	PauseFlagNames = bitsOf("pause flags", "exact", "sync_follows", "evac_failed", "missed", "fault", "eden_kept")
+	SpaceNames     = enum("space kind", "free", "eden", "survivor", "old", "humongous", "humongous_cont", "archive",
+		"heap")
 	SyncReasonNames = enum("sync reason", "", "first", "rotation", "full", "evac_failed", "missed", "fault", "lost",
 		"reconnect", "walk", "gc", "depth")
 	SyncFlagNames       = bitsOf("sync flags", "eden", "first", "uncompacted")
@@ -163,7 +172,10 @@ func en(name string, min, max uint64, e *Enum) Field {
 }
 func str(name string) Field { return Field{Name: name, Type: FieldStr, Max: MaxStr} }
 
-var blob = []Field{{Name: "blob", Type: FieldBlob}}
+var (
+	blob      = []Field{{Name: "blob", Type: FieldBlob}}
+	sampleIDs = []Field{{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev}}
+)
 
 const (
 	maxAny   = 1<<64 - 1
@@ -175,10 +187,10 @@ const (
 var blockSpecs = []BlockSpec{
 	{KindMeta, "META", []Tag{TagJVM, TagNote, TagSampling, TagSitesCut, TagUnlisted, TagStorm, TagExhausted}, false},
 	{KindDefs, "DEFS", []Tag{TagType, TagLoader, TagMethod, TagFrame, TagThread, TagTypeGone, TagLoaderGone}, false},
-	{KindSamples, "SAMPLES", []Tag{TagSampleBase, TagSample}, false},
+	{KindSamples, "SAMPLES", []Tag{TagSampleBase, TagSample, TagWatched}, false},
 	{KindEpoch, "EPOCH", []Tag{TagPause, TagSpace, TagRegions, TagAllocs, TagMoves, TagBirths, TagFreed, TagResolved,
-		TagSampleDead, TagCensus}, false},
-	{KindSync, "SYNC", []Tag{TagSyncPoint, TagSpace, TagRegions, TagList, TagLiveSamples, TagTotal}, false},
+		TagSampleDead, TagCensus, TagCycle, TagStops, TagSurvived, TagUnwatched}, false},
+	{KindSync, "SYNC", []Tag{TagSyncPoint, TagSpace, TagRegions, TagList, TagLiveSamples, TagTotal, TagWatching}, false},
 	{KindGap, "GAP", []Tag{TagGap}, false},
 	{KindEnd, "END", []Tag{TagEnd}, false},
 	{KindSummary, "SUMMARY", []Tag{TagCovered, TagCollection, TagTypeSum, TagSiteSum}, false},
@@ -188,7 +200,7 @@ var blockSpecs = []BlockSpec{
 
 var events = []Event{
 	{Tag: TagJVM, Name: "jvm", Fields: []Field{
-		u("abi", MaxCount), u("major", MaxCount), en("collector", 1, 3, CollectorNames), u("pid", MaxCount),
+		u("abi", MaxCount), u("major", MaxCount), en("collector", 1, 6, CollectorNames), u("pid", MaxCount),
 		u("start_ms", MaxTime), u("t0_wall_ms", MaxTime), u("heap_base", maxAny), u("heap_words", MaxAddr),
 		u("align", MaxAlign),
 		u("region_words", MaxAddr), en("flags", 0, maxFlags, JVMFlagNames), en("depth", 1, 3, DepthNames),
@@ -229,14 +241,14 @@ var events = []Event{
 		u("size", MaxBytes), u("interval", MaxBytes), u("frame", MaxID),
 	}},
 	{Tag: TagPause, Name: "pause", Fields: []Field{
-		u("gc", MaxCount), en("kind", 1, 7, PauseKindNames), en("flags", 0, maxFlags, PauseFlagNames),
+		u("gc", MaxCount), en("kind", 1, 10, PauseKindNames), en("flags", 0, maxFlags, PauseFlagNames),
 		en("depth", 1, 3, DepthNames),
 		u("start", MaxTime), u("dur", MaxTime), u("probe", MaxTime), u("jvm_gc", MaxCount),
 		u("phase_start", MaxTime), str("cause"),
 		u("interval", MaxBytes),
 	}},
 	{Tag: TagSpace, Name: "space", Fields: []Field{
-		en("kind", 0, 6, SpaceNames), u("bottom", MaxAddr), u("top", MaxAddr), u("end", MaxAddr),
+		en("kind", 0, 7, SpaceNames), u("bottom", MaxAddr), u("top", MaxAddr), u("end", MaxAddr),
 		u("used_before", MaxBytes),
 		u("used_after", MaxBytes),
 	}},
@@ -257,6 +269,23 @@ var events = []Event{
 		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev},
 	}},
 	{Tag: TagCensus, Name: "census", Fields: blob, Form: BlobCensus},
+	{Tag: TagWatched, Name: "watched", Since: 3, Fields: blob, Form: BlobRecords, Record: "watch", Records: []Field{
+		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev}, id("chances", MaxCount),
+	}},
+	{Tag: TagCycle, Name: "cycle", Since: 3, Fields: []Field{
+		u("begin", MaxTime), u("end", MaxTime), en("flags", 0, maxFlags, CycleFlagNames), u("pauses", MaxCount),
+		u("longest", MaxTime),
+	}},
+	{Tag: TagStops, Name: "stops", Since: 3, Fields: blob, Form: BlobRecords, Record: "stop", Records: []Field{
+		{Name: "start", Type: FieldS, Max: MaxTime, Delta: DeltaPrev}, u("dur", MaxTime),
+	}},
+	{Tag: TagSurvived, Name: "survived", Since: 3, Fields: blob, Form: BlobRecords, Record: "alive", Records: sampleIDs},
+	{Tag: TagUnwatched, Name: "unwatched", Since: 3, Fields: blob, Form: BlobRecords, Record: "left",
+		Records: sampleIDs},
+	{Tag: TagWatching, Name: "watching", Since: 3, Fields: blob, Form: BlobRecords, Record: "watch", Records: []Field{
+		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev}, u("type", MaxTypeID), id("chances", MaxCount),
+		u("survived", 1),
+	}},
 	{Tag: TagSyncPoint, Name: "syncpoint", Fields: []Field{
 		u("gc", MaxCount), en("reason", 1, 255, SyncReasonNames), en("flags", 0, maxFlags, SyncFlagNames),
 		u("time", MaxTime),
@@ -277,7 +306,7 @@ var events = []Event{
 		u("other_sites", MaxCount),
 	}},
 	{Tag: TagCollection, Name: "collection", Fields: []Field{
-		id("gc", MaxCount), en("kind", 1, 7, PauseKindNames), en("flags", 0, maxFlags, CollectionFlagNames),
+		id("gc", MaxCount), en("kind", 1, 10, PauseKindNames), en("flags", 0, maxFlags, CollectionFlagNames),
 		u("start", MaxTime),
 		u("dur", MaxTime), u("probe", MaxTime),
 		u("sync", MaxTime), u("before", MaxBytes), u("eden", MaxBytes), u("survivor", MaxBytes), u("old", MaxBytes),
@@ -317,12 +346,14 @@ var (
 		return
 	}()
 	// written is the version of the blocks that this program writes: that of the newest event that they may hold, so
-	// that an older program reads what it understands.
+	// that an older program reads what it understands. Events of ConcurrentVersion raise it where they are written.
 	written = func() (v [256]uint8) {
 		for _, b := range blockSpecs {
 			v[b.Kind] = 1
 			for _, tag := range b.Tags {
-				v[b.Kind] = max(v[b.Kind], eventByTag[tag].Since)
+				if since := eventByTag[tag].Since; since < ConcurrentVersion {
+					v[b.Kind] = max(v[b.Kind], since)
+				}
 			}
 		}
 		return

@@ -79,6 +79,8 @@ type Thread struct {
 // Sample is one sampled allocation. Size and Interval are bytes, Time is ns since the probe's start.
 type Sample struct {
 	ID, Time, Thread, Type, Size, Interval, Frame uint64
+	// Chances is set of a sample that the probe watches: the inverse of the probability with which it was chosen.
+	Chances uint64
 }
 
 // Space is a space's extent (words from heap base) and use (bytes) in one pause.
@@ -157,6 +159,27 @@ type Epoch struct {
 	Resolved   []SampleAddr
 	SampleDead []uint64
 	Census     []CensusRow
+
+	// Of collectors whose objects have no address.
+	Cycle     Cycle
+	HasCycle  bool
+	Stops     []Stop   // the pauses of the cycle
+	Survived  []uint64 // watched samples that are proven to have outlived garbage
+	Unwatched []uint64 // watched samples that were given up; the chances of all others double
+}
+
+// Cycle is a concurrent cycle. Times are ns since the probe's start, End at most 50 ms late.
+type Cycle struct{ Begin, End, Flags, Pauses, Longest uint64 }
+
+// Stop is a pause of a cycle, ns.
+type Stop struct{ Start, Dur uint64 }
+
+// Over gives the end of what an epoch records, ns since the probe's start: of the pause, or of the cycle.
+func (e *Epoch) Over() uint64 {
+	if e.HasCycle {
+		return max(e.Cycle.End, e.Cycle.Begin)
+	}
+	return e.Pause.Start + e.Pause.Dur
 }
 
 // RegionRun is a run of G1 regions of one space kind, in the order of the region table.
@@ -175,6 +198,13 @@ type Sync struct {
 	Lists                          [][]byte
 	Samples                        []LiveSample
 	Objects, Bytes                 uint64
+	Watching                       []Watching // of Samples; objects have no address then
+}
+
+// Watching is a sample that the probe watches. Chances: see Sample. Survived: it is proven to have outlived garbage.
+type Watching struct {
+	ID, Type, Chances uint64
+	Survived          bool
 }
 
 // Gap says that something was lost.

@@ -39,6 +39,13 @@ type Verdict struct {
 // --allow-untested-jdk.
 var tested = probe.Tested()
 
+// recorded are the collectors that the probe records, as JVM.Collector names them. Of those without addresses it records
+// samples alone.
+var (
+	recorded         = append([]string{"Serial", "Parallel", "G1"}, withoutAddresses...)
+	withoutAddresses = []string{"Z", "Shenandoah", "Epsilon"}
+)
+
 // minShm is the smallest default ring in bytes.
 const minShm = 4 << 20
 
@@ -54,7 +61,7 @@ func Doctor(j JVM) Verdict {
 	case j.other != "":
 		return no(NotHotSpot, fmt.Sprintf("run the program on a HotSpot JDK of %d or later", tested[0]),
 			"it is %s: heapcam records HotSpot JVMs alone", j.other)
-	case j.Collector != "" && j.Collector != "Serial" && j.Collector != "Parallel" && j.Collector != "G1":
+	case j.Collector != "" && !slices.Contains(recorded, j.Collector):
 		return no(BadCollector, "start the JVM with -XX:+UseG1GC, -XX:+UseParallelGC or -XX:+UseSerialGC",
 			"the collector %s is not supported", j.Collector)
 	case j.Major != 0 && j.Major < tested[0]:
@@ -97,6 +104,10 @@ func warnings(j JVM) (all []string) {
 	}
 	if j.Major > newest() {
 		warn("JDK %d is untested: the probe checks itself before it records", j.Major)
+	}
+	if slices.Contains(withoutAddresses, j.Collector) {
+		warn("with this collector heapcam records samples only: sites of allocations, which of a random part of them " +
+			"live, pauses and heap usage")
 	}
 	if !j.PerfData {
 		warn("the JVM's PerfData file cannot be read; its properties are taken from its command line")

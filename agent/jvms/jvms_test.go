@@ -209,7 +209,7 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	for want, change := range map[Problem]func(*JVM){
-		BadCollector:   func(j *JVM) { j.Collector = "Z" },
+		BadCollector:   func(j *JVM) { j.Collector = "Z1" },
 		UntestedMajor:  func(j *JVM) { j.Major = 19 },
 		OldMajor:       func(j *JVM) { j.Major = 8 },
 		NoRights:       func(j *JVM) { j.readable = false },

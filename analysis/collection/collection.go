@@ -50,7 +50,7 @@ type Point struct {
 
 // PointOf describes c, after which the state of r is known.
 func PointOf(r *heap.Symbols, c *heap.Collection) Point {
-	return Point{c.GC, c.Bytes, Wall(r, c.Start+c.Dur)}
+	return Point{c.GC, c.Bytes, Wall(r, c.End())}
 }
 
 // Points replays all of r and gives the collections after which the state is known.

@@ -297,7 +297,7 @@ func ClassHistory(ctx context.Context, w io.Writer, format string, r *heap.Repla
 		}
 		for _, k := range sites.MakeHistogram(r.View(), c).Classes {
 			err = cmp.Or(err, t.put(HistoryRow{GC: c.GC, JVMGC: c.JVMGC,
-				TimeMS: collection.Wall(r.Symbols, c.Start+c.Dur).UnixMilli(), PauseNS: c.Dur,
+				TimeMS: collection.Wall(r.Symbols, c.End()).UnixMilli(), PauseNS: c.Dur,
 				Class: sites.WithLoader(k.Class, k.Loader), Objects: k.Objects, Bytes: k.Bytes}))
 		}
 		err = cmp.Or(err, ctx.Err())

@@ -55,7 +55,8 @@ func (h *Tracker) bornAt(s *heap.Sample) float64 { return max(float64(s.Time)/1e
 // always the same for it. Garbage of old space waits for its collection.
 func (h *Tracker) diedAt(s *heap.Sample, c *heap.Collection, i int) float64 {
 	t := h.Times[i]
-	if k := c.Kind; i == 0 || k == trace.PauseFull || k == trace.PauseRemark || k == trace.PauseMixed {
+	if k := c.Kind; i == 0 || k == trace.PauseFull || k == trace.PauseRemark || k == trace.PauseMixed ||
+		k == trace.PauseMajor {
 		return t
 	}
 	u := float64(s.ID*0x9e3779b97f4a7c15>>11) / (1 << 53)

@@ -106,6 +106,7 @@ type Tracker struct {
 	Alloc  []float64             // bytes allocated up to each collection
 	used   uint64                // after the newest one
 	Full   int
+	Major  int // concurrent cycles over the whole heap
 	Missed uint64
 	Mixed  int
 }
@@ -157,7 +158,7 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 	h.begin(c)
 	h.Newest = c.GC
 	h.Missed += c.Missed()
-	t := float64(c.Start+c.Dur) / 1e9
+	t := float64(c.End()) / 1e9
 	if i > 0 {
 		t = max(t, h.Times[i-1])
 	}
@@ -174,9 +175,15 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 		h.Floors = append(h.Floors, int32(i))
 	case trace.PauseMixed:
 		h.Mixed++
+	case trace.PauseMajor:
+		h.Major++
+		h.Floors = append(h.Floors, int32(i))
+		h.Live[i] = float64(c.Used) // the best that is known
 	}
 	k := c.Kind
-	moving := k == trace.PauseYoung || k == trace.PauseMixed || k == trace.PauseFull || k == trace.PauseUnknown
+	// Of concurrent cycles a major one alone says of an object that was young before it whether it lives.
+	moving := k == trace.PauseYoung || k == trace.PauseMixed || k == trace.PauseFull || k == trace.PauseUnknown ||
+		k == trace.PauseMajor
 	if moving {
 		if len(h.moved) == h.k {
 			h.moved, h.MovedN = slices.Delete(h.moved, 0, 1), slices.Delete(h.MovedN, 0, 1)
@@ -205,6 +212,7 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 	for _, s := range r.Resolved {
 		h.young[s.ID] = first{s: s, at: int32(i), t: h.bornAt(s)}
 	}
+	h.forsake(r, int32(i))
 	for _, s := range r.Died {
 		f, young := h.young[s.ID]
 		delete(h.young, s.ID)
@@ -230,6 +238,27 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 		if survived {
 			delete(h.young, id)
 			x.Add(f.at, 1, bytes)
+		}
+	}
+}
+
+// forsake takes in that the recorder has given up half of the samples that it watched, and that the others stand for
+// twice as many: r has doubled their weights.
+func (h *Tracker) forsake(r *heap.Cursor, i int32) {
+	if !r.Doubled {
+		return
+	}
+	for _, s := range r.Left {
+		if _, young := h.young[s.ID]; !young {
+			x := h.site(r.Symbols, s)
+			x.Add(i, -1, -float64(s.Size)*s.Weight)
+			x.Born, x.died = x.Born-1, x.died-1 // it did not die
+		}
+		delete(h.young, s.ID)
+	}
+	for id, s := range r.Live {
+		if _, young := h.young[id]; !young {
+			h.site(r.Symbols, s).Add(i, 0, float64(s.Size)*s.Weight/2)
 		}
 	}
 }

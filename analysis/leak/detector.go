@@ -24,6 +24,7 @@ type detector struct {
 	counts  bool         // the reader is a census: lengths of arrays are not known
 	// of sampling, the largest one of the window
 	interval uint64
+	watched  bool // a random part of the samples is followed (ZGC, Shenandoah, Epsilon)
 	Open     bool // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
 }
 
@@ -41,6 +42,7 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	h.counts = !follows
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0
 	h.interval = max(h.interval, c.Interval)
+	h.watched = trace.Concurrent(r.JVM.Collector)
 	h.nodes = append(h.nodes, 0)
 	if i > 0 {
 		h.nodes[i] = h.nodes[i-1]

@@ -65,8 +65,8 @@ type Report struct {
 	Note        string `json:"note"`               // what limits the verdicts
 
 	doubt    ui.Flow // why no leak can be found
+	smallest ui.Flow // leak that would have been found; "": not known
 	note     ui.Flow
-	interval uint64 // of sampling, the largest one
 }
 
 const (
@@ -123,7 +123,7 @@ func (h *detector) leaks(r *heap.Cursor) *Report {
 	if n := len(h.Times); n > 0 {
 		l.Window = h.Times[n-1] - h.From
 	}
-	l.doubt, l.note, l.interval = h.Doubt(), h.note(), h.interval
+	l.doubt, l.note, l.smallest = h.Doubt(), h.note(), h.Smallest()
 	if l.Collections > 0 && r.Taken == 0 {
 		l.doubt = NoSamples
 	}

@@ -48,8 +48,11 @@ func (h *detector) note() ui.Flow {
 	return ""
 }
 
-// Smallest says which leak would have been found in 95 of 100 recordings of such a window.
+// Smallest says which leak would have been found in 95 of 100 recordings of such a window; "" if that is not known.
 func (h *detector) Smallest() ui.Flow {
+	if h.watched { // which sites are watched how much changes all the time
+		return ""
+	}
 	window := 0.0
 	if n := len(h.Times); n > 0 {
 		window = h.Times[n-1] - h.From
@@ -139,8 +142,11 @@ func (l *Report) WriteText(w io.Writer, name string) {
 		note = ""
 		ui.Headline(w, ui.Doubt, ui.Flowf("Cannot tell whether the program leaks: %s.", l.doubt))
 	default:
-		ui.Headline(w, ui.Good, ui.Flowf("No leak found %s. %s would have been found with 95 %% probability.", of,
-			smallest(l.interval, l.Window)))
+		found := ui.Flowf("No leak found %s.", of)
+		if l.smallest != "" {
+			found += ui.Flowf(" %s would have been found with 95 %% probability.", l.smallest)
+		}
+		ui.Headline(w, ui.Good, found)
 	}
 	for i, v := range l.Verdicts {
 		ui.Fprintf(w, "\n")

@@ -36,7 +36,7 @@ type Histogram struct {
 // MakeHistogram counts the state of r, which is positioned after c, by class; the largest first.
 func MakeHistogram(r *heap.View, c *heap.Collection) *Histogram {
 	h := &Histogram{Schema: "heapcam.histogram/1", GC: c.GC, JVMGC: c.JVMGC,
-		Time: collection.Wall(r.Symbols, c.Start+c.Dur), Classes: []ClassRow{}, Uncompacted: r.Uncompacted}
+		Time: collection.Wall(r.Symbols, c.End()), Classes: []ClassRow{}, Uncompacted: r.Uncompacted}
 	at := map[Class]int{}
 	var classes []Class
 	for id, n := range r.Totals.PerType() {

@@ -30,7 +30,14 @@ type Tracker struct {
 	Taken                   uint64 // samples seen
 	LiveBytes               uint64 // sizes of the samples in Live
 
+	// Of recordings without addresses (watched.go): every sample up to the newest collection, live samples that it gave
+	// up, whether all others stand for twice as many since, and how many samples were watched at all.
+	All, Left    []*Sample
+	Doubled      bool
+	WatchedTaken uint64
+
 	pending pending
+	watched map[uint64]*Sample
 }
 
 // New gives a tracker that has seen nothing.
@@ -50,11 +57,16 @@ func (t *Tracker) Begin() {
 	clear(t.Sampled)
 	clear(t.Resolved)
 	clear(t.Died)
+	clear(t.All)
+	clear(t.Left)
 	t.Forget()
 }
 
-// Forget empties Sampled, Resolved and Died.
-func (t *Tracker) Forget() { t.Sampled, t.Resolved, t.Died = t.Sampled[:0], t.Resolved[:0], t.Died[:0] }
+// Forget empties what the collection before has changed.
+func (t *Tracker) Forget() {
+	t.Sampled, t.Resolved, t.Died = t.Sampled[:0], t.Resolved[:0], t.Died[:0]
+	t.All, t.Left, t.Doubled = t.All[:0], t.Left[:0], false
+}
 
 // Take takes in samples whose first collection is birth. site gives the id that stands for a frame's stack.
 func (t *Tracker) Take(taken []trace.Sample, birth uint64, site func(frame uint64) uint64) {
@@ -96,6 +108,7 @@ func (t *Tracker) Resolve(id uint64) (birth uint64, ok bool) {
 
 // Die takes a sample out of Live.
 func (t *Tracker) Die(id uint64) {
+	delete(t.watched, id)
 	if s := t.Live[id]; s != nil {
 		t.Died = append(t.Died, s)
 		t.LiveBytes -= s.Size

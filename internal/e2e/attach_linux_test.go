@@ -102,7 +102,6 @@ func TestAttach(t *testing.T) {
 		name, reason string
 		opts         []string
 	}{
-		{"ZGC", "collector Z", []string{"-XX:+UseZGC"}},
 		{"no perf data", "UsePerfData", []string{"-XX:+UseG1GC", "-XX:-UsePerfData"}},
 		{"no attaching", "attaching is disabled", []string{"-XX:+UseG1GC", "-XX:+DisableAttachMechanism"}},
 	} {

@@ -308,9 +308,6 @@ func TestRefused(t *testing.T) {
 		name, reason string
 		opts         []string
 	}{
-		{"ZGC", "ZGC", []string{"-XX:+UseZGC"}},
-		{"Shenandoah", "Shenandoah", []string{"-XX:+UseShenandoahGC"}},
-		{"Epsilon", "Epsilon", []string{"-XX:+UnlockExperimentalVMOptions", "-XX:+UseEpsilonGC"}},
 		{"no perf data", "UsePerfData", []string{"-XX:+UseG1GC", "-XX:-UsePerfData"}},
 	} {
 		for _, major := range majors() {

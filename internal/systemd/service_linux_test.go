@@ -198,9 +198,9 @@ func TestService(t *testing.T) {
 	for _, u := range []string{"64201", "64202"} {
 		h.do("useradd", "-M", "-u", u, "u"+u)
 	}
-	gc = "-XX:+UseZGC"
+	gc = "-XX:-UsePerfData"
 	jvm(64201)
-	zgc := pids[0]
+	refused := pids[0]
 	pids, gc = nil, "-XX:+UseSerialGC"
 	jvm(64201)
 	jvm(64202, "-p", "PrivateTmp=yes")
@@ -253,7 +253,7 @@ func TestService(t *testing.T) {
 	}
 	before := h.goOn("all are found and recorded", pids, nil, 20*time.Second)
 
-	h.eventually("the JVM with ZGC is listed with its reason", 10*time.Second, func() error {
+	h.eventually("the JVM without counters is listed with its reason", 10*time.Second, func() error {
 		out, err := h.try("heapcam", "status", "--json")
 		var r struct {
 			Others []struct {
@@ -265,7 +265,7 @@ func TestService(t *testing.T) {
 			return err
 		}
 		for _, o := range r.Others {
-			if o.PID == zgc && strings.Contains(o.Reason, "Z") {
+			if o.PID == refused && strings.Contains(o.Reason, "UsePerfData") {
 				return nil
 			}
 		}

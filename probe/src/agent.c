@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "control.h"
+#include "cycles.h"
 #include "epoch.h"
 #include "heapcam_abi.h"
 #include "jvm.h"
@@ -20,28 +21,35 @@
 #include "sampling.h"
 #include "switch.h"
 #include "vmrows.h"
+#include "vmstructs.h"
 
 // ---- events --------------------------------------------------------------------------------------
 static void JNICALL on_gc_start(jvmtiEnv *env) {
     (void)env;
     if (!enter_pause()) return;
-    epoch_start();
+    if (vm_has_no_addresses())
+        cycles_pause_begin();
+    else
+        epoch_start();
     leave_pause();
 }
 
 static void JNICALL on_gc_finish(jvmtiEnv *env) {
     (void)env;
     if (!enter_pause()) return;
-    epoch_finish();
+    if (vm_has_no_addresses())
+        cycles_pause_end();
+    else
+        epoch_finish();
     leave_pause();
 }
 
 static void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobject obj, jclass klass, jlong size) {
-    (void)klass;
     const int was = errno; // native code of the application that allocates may look at it after
     if (!enter()) return;
     if (!atomic_load_explicit(&gave_up, memory_order_relaxed) && !is_off()) {
-        struct sampled s = {thread, obj, size, epoch_number() + 1};
+        const uint64_t epoch = vm_has_no_addresses() ? cycles_number() : epoch_number();
+        struct sampled s = {thread, obj, klass, size, epoch + 1};
         samples_take(env, jni, &s);
     }
     leave();
@@ -57,9 +65,9 @@ static void JNICALL on_vm_init(jvmtiEnv *env, JNIEnv *jni, jthread t) {
 }
 
 static void JNICALL on_vm_death(jvmtiEnv *env, JNIEnv *jni) {
-    (void)env, (void)jni;
+    (void)env;
     if (!enter()) return;
-    lifecycle_jvm_ends();
+    lifecycle_jvm_ends(jni);
     leave();
 }
 

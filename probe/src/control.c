@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "cycles.h"
 #include "deflog.h"
 #include "epoch.h"
 #include "jvm.h"
@@ -21,6 +22,7 @@
 #include "sites.h"
 #include "spool.h"
 #include "switch.h"
+#include "vmstructs.h"
 
 PER_RECORDING bool exhaustion;
 static PER_RECORDING _Atomic bool stopping;
@@ -99,7 +101,10 @@ static void redefine(struct turn *t) {
         if (meta_again_is_first()) spool_mark(from);
         if (more) continue;
         t->again = false;
-        epoch_want_sync(HC_SYNC_RECONNECT);
+        if (vm_has_no_addresses())
+            cycles_want_sync(HC_SYNC_RECONNECT);
+        else
+            epoch_want_sync(HC_SYNC_RECONNECT);
         *ring64(HC_RING_OFF_REDEFINE_DONE) = t->redefine;
     }
 }
@@ -113,7 +118,9 @@ static void follow_emergency(struct turn *t) {
     if (*ring64(HC_RING_OFF_EMERGENCY) == t->emergency) return;
     t->emergency = *ring64(HC_RING_OFF_EMERGENCY);
     uint32_t m = *ring32(HC_RING_OFF_EMERGENCY_METHOD);
-    if (m == HC_EMERGENCY_WALK) {
+    if (vm_has_no_addresses()) {
+        cycles_want_sync(m == HC_EMERGENCY_WALK ? HC_SYNC_WALK : HC_SYNC_GC); // nothing needs to be stopped for it
+    } else if (m == HC_EMERGENCY_WALK) {
         in_a_stop(t->jni, walk_now, NULL);
     } else if (m == HC_EMERGENCY_GC) {
         epoch_want_sync(HC_SYNC_GC);
@@ -188,6 +195,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
         redefine(&t);
         follow_emergency(&t);
         check_again(&t);
+        if (vm_has_no_addresses()) cycles_turn(jni, t.now);
         look_after_samples(&t);
         log_retry(&t);
         look_after_ring(&t);

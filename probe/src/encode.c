@@ -8,6 +8,7 @@
 #include "heapcam_abi.h"
 #include "os.h"
 
+PER_RECORDING uint8_t block_version = HC_FORMAT_VERSION;
 static PER_RECORDING uint64_t seq; // of the newest block; whoever holds the writer lock, or the VM thread in a pause
 
 void put_str(struct enc *e, const char *s, size_t n) {
@@ -36,7 +37,7 @@ uint8_t *block_begin(struct enc *e, int kind) {
     if (!room(e, HC_BLOCK_HEADER_SIZE)) return at;
     memset(at, 0, HC_BLOCK_HEADER_SIZE);
     at[0] = (uint8_t)kind;
-    at[1] = HC_FORMAT_VERSION;
+    at[1] = block_version;
     e->p += HC_BLOCK_HEADER_SIZE;
     return at;
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+extern uint8_t block_version; // of each block; the thread that begins sets it
 struct enc {
     uint8_t *p, *base, *end;
     bool over;

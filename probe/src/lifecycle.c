@@ -8,7 +8,9 @@
 
 #include "census.h"
 #include "classes.h"
+#include "classtags.h"
 #include "control.h"
+#include "cycles.h"
 #include "epoch.h"
 #include "guard.h"
 #include "jvm.h"
@@ -26,6 +28,7 @@
 #include "vmrows.h"
 #include "vmstructs.h"
 #include "walk.h"
+#include "watch.h"
 
 static void refuse(const char *why) {
     log_line("not recording this JVM: %s", why);
@@ -39,6 +42,7 @@ static void refuse_seen(const char *why) { // by agents, too
 
 static void give_back(void) {
     recording_close();
+    classtags_end();
     ring_close();
     recording_end();
 }
@@ -74,6 +78,7 @@ enum { END_TRIES = 50 }; // 10 ms each
 static void end_recording(JNIEnv *jni, bool asked) {
     recording_close(); // disabling does not wait for callbacks that run
     listen_no_more();
+    if (asked && vm_has_no_addresses()) cycles_last(jni);
     if (asked && !atomic_exchange(&gave_up, true)) {
         // An agent that reads makes room; where none does the recording ends all the same, and only its last block is
         // missing.
@@ -91,9 +96,10 @@ static void end_recording(JNIEnv *jni, bool asked) {
     give_back();
 }
 
-void lifecycle_jvm_ends(void) {
+void lifecycle_jvm_ends(JNIEnv *jni) {
     control_stop();
     if (atomic_load(&gave_up)) return;
+    if (vm_has_no_addresses()) cycles_last(jni);
     sampling_report(); // of a JVM that ends before the control thread's first turn
     if (atomic_exchange(&gave_up, true)) return;
     bool ended = meta_put_end(HC_END_DEATH);
@@ -163,7 +169,13 @@ static bool know_jvm(JNIEnv *jni, bool *tested, char why[HC_MAX_REASON]) {
     *tested = vm_tested(vm.major) && !opt.untested;
     const bool newer = vm.major > vm_newest() || opt.untested > 2;
     if (!vm_load((void *)(*java_vm)->GetEnv, *tested || newer || opt.allow_untested, why)) return false;
-    vm.chunk_size_offset = chunk_size_offset(jni);
+    if (vm_has_no_addresses()) {
+        opt.depth = HC_DEPTH_SAMPLES;
+        block_version = HC_FORMAT_CONCURRENT;
+        *tested = true; // no object is read, so there is nothing to check
+    } else {
+        vm.chunk_size_offset = chunk_size_offset(jni);
+    }
     return true;
 }
 
@@ -178,11 +190,17 @@ static bool listen(JNIEnv *jni, control_check *check) {
     return false;
 }
 
+static bool tables_init(void) {
+    if (vm_has_no_addresses())
+        return classtags_begin(java_vm) && watch_init() && cycles_init() && samples_init();
+    return classes_init() && census_init() && tlabs_init() && dest_init() && epoch_init() && samples_init();
+}
+
 int lifecycle_begin(JNIEnv *jni) {
     char why[HC_MAX_REASON] = "";
     bool tested;
     if (!know_jvm(jni, &tested, why) || !begin_ring(jni, why)) return refuse(why), 1;
-    if (!classes_init() || !census_init() || !tlabs_init() || !dest_init() || !epoch_init() || !samples_init())
+    if (!tables_init())
         return refuse_seen("not enough memory for the probe's tables"), 1;
     if (!tested && !self_check(jni, why)) return refuse_seen(why), 1;
     if (!tested)

@@ -8,6 +8,6 @@
 int lifecycle_begin(JNIEnv *jni);
 void lifecycle_refused(void);    // it has not begun: gives back what it had, so that the JVM may be asked again
 void lifecycle_unprepared(void); // likewise, before lifecycle_begin was called
-void lifecycle_jvm_ends(void);   // in VMDeath
+void lifecycle_jvm_ends(JNIEnv *jni); // in VMDeath
 
 #endif

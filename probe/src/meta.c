@@ -71,6 +71,9 @@ static void fill_samples(struct enc *e) {
     samples_put(e, false);
 }
 
+bool meta_commit(void (*fill)(struct enc *e)) { return commit(fill); }
+void meta_fill_samples(struct enc *e) { fill_samples(e); }
+
 static void fill_first(struct enc *e) {
     put_jvm_event(e);
     put_defs(e, true);

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "encode.h"
+
 enum { VM_NAME = 300 };
 extern char vm_name[VM_NAME];        // the thread that begins writes these two, before callbacks may come
 extern bool at_start;                // the recording began with the JVM
@@ -17,6 +19,8 @@ bool meta_put_first(void);
 bool meta_put_samples(void);
 bool meta_put_note(const char *text); // with the JVM's properties anew
 bool meta_put_end(uint64_t reason);   // HC_END_*
+bool meta_commit(void (*fill)(struct enc *e)); // what fill writes, which begins with meta_fill_samples
+void meta_fill_samples(struct enc *e);         // definitions, and all samples taken since the last time
 
 // All definitions again, for an agent that comes later, in parts. Control thread.
 void meta_again_begin(void);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "classtable.h"
+#include "classtags.h"
 #include "guard.h"
 #include "heapcam_abi.h"
 #include "options.h"
@@ -14,6 +15,7 @@
 #include "ring.h"
 #include "sites.h"
 #include "vmstructs.h"
+#include "watch.h"
 
 PER_RECORDING _Atomic uint64_t interval_now;
 
@@ -35,6 +37,8 @@ struct rec {
     _Atomic uint64_t turn;
     uint64_t id, time, word, size, interval;
     uint32_t thread, frame, slot;
+    uint32_t type; // where objects have no address, in place of word
+    int32_t watch;
 };
 enum { SIDE = 1 << 14, PENDING = 4096 };
 static PER_RECORDING struct rec *side;
@@ -52,6 +56,7 @@ static __thread struct {
 } me;
 
 bool samples_init(void) {
+    if (vm_has_no_addresses()) opt.slots = 1; // watch.c has them
     slots = memory(opt.slots * sizeof *slots);
     side = memory(SIDE * sizeof *side);
     pending = memory(PENDING * sizeof *pending);
@@ -158,7 +163,7 @@ static bool push(const struct rec *r) {
                                                        memory_order_relaxed))
                 continue;
             c->id = r->id, c->time = r->time, c->word = r->word, c->size = r->size, c->interval = r->interval;
-            c->thread = r->thread, c->frame = r->frame, c->slot = r->slot;
+            c->thread = r->thread, c->frame = r->frame, c->slot = r->slot, c->type = r->type, c->watch = r->watch;
             atomic_store_explicit(&c->turn, at + 1, memory_order_release); // pairs with pop
             return true;
         }
@@ -171,7 +176,7 @@ static bool pop(struct rec *out) {
     struct rec *c = &side[take_at & (SIDE - 1)];
     if (atomic_load_explicit(&c->turn, memory_order_acquire) != take_at + 1) return false;
     out->id = c->id, out->time = c->time, out->word = c->word, out->size = c->size, out->interval = c->interval;
-    out->thread = c->thread, out->frame = c->frame, out->slot = c->slot;
+    out->thread = c->thread, out->frame = c->frame, out->slot = c->slot, out->type = c->type, out->watch = c->watch;
     atomic_store_explicit(&c->turn, take_at + SIDE, memory_order_release);
     take_at++;
     return true;
@@ -181,6 +186,39 @@ static void drop(uint64_t n) {
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES_DROPPED), n, memory_order_relaxed);
 }
 
+// Of an object that has no address: its type is that of its class, and a random part is watched.
+static void take_without_address(JNIEnv *jni, const struct sampled *s, struct rec *r) {
+    r->slot = UINT32_MAX;
+    r->type = classtags_type(jni, s->class, s->size);
+    struct watched w = {.id = r->id, .time = r->time, .size = r->size, .interval = r->interval, .birth = s->epoch,
+                        .frame = r->frame, .thread = r->thread, .type = r->type};
+    r->watch = watch_take(jni, s->object, &w);
+    if (push(r)) return;
+    watch_back(r->watch);
+    drop(1);
+}
+
+static void take_with_address(jvmtiEnv *env, JNIEnv *jni, const struct sampled *s, struct rec *r) {
+    r->word = class_word(env, s->object);
+    r->slot = claim();
+    if (r->slot == UINT32_MAX) {
+        drop(1);
+        return;
+    }
+    struct slot *t = &slots[r->slot];
+    // A weak global would keep G1 from freeing a humongous object in young collections: it takes every referent
+    // outside the collection set for live. Such objects do not move, so their address is enough.
+    bool humongous = vm_has_regions() && r->size > vm.region_bytes / 2;
+    t->addr = humongous ? rd64((void *)((uintptr_t)s->object & ~7ull)) : 0;
+    t->w = humongous ? NULL : (*jni)->NewWeakGlobalRef(jni, s->object);
+    t->id = r->id, t->frame = r->frame, t->thread = r->thread, t->interval = r->interval, t->size = r->size;
+    t->birth = s->epoch;
+    atomic_store_explicit(&t->state, t->w || t->addr ? NEW : DEAD, memory_order_release);
+    if (push(r)) return;
+    atomic_store_explicit(&t->state, DEAD, memory_order_release);
+    drop(1);
+}
+
 void samples_take(jvmtiEnv *env, JNIEnv *jni, const struct sampled *s) {
     uint32_t no = atomic_load_explicit(&recording_no, memory_order_relaxed);
     if (me.recording != no)
@@ -188,7 +226,8 @@ void samples_take(jvmtiEnv *env, JNIEnv *jni, const struct sampled *s) {
         stack_forget(); // what this thread kept is of a recording that has ended
     uint64_t begin = cpu_ns(), iv = atomic_load_explicit(&interval_now, memory_order_relaxed);
     struct rec r = {
-        .interval = me.prev ? me.prev - 1 : iv, .size = (uint64_t)s->size, .time = now_ns() - probe_epoch_ns};
+        .interval = me.prev ? me.prev - 1 : iv, .size = (uint64_t)s->size, .time = now_ns() - probe_epoch_ns,
+        .watch = WATCH_NONE};
     me.prev = iv + 1;
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES), 1, memory_order_relaxed);
     jvmtiFrameInfo fr[512];
@@ -197,26 +236,11 @@ void samples_take(jvmtiEnv *env, JNIEnv *jni, const struct sampled *s) {
     r.frame = stack_id(env, jni, fr, n);
     stack_used(r.frame);
     r.thread = thread_id(env, jni, s->thread);
-    r.word = class_word(env, s->object);
-    r.slot = claim();
     r.id = atomic_fetch_add(&next_id, 1) + 1;
-    if (r.slot == UINT32_MAX) {
-        drop(1);
-    } else {
-        struct slot *t = &slots[r.slot];
-        // A weak global would keep G1 from freeing a humongous object in young collections: it takes every referent
-        // outside the collection set for live. Such objects do not move, so their address is enough.
-        bool humongous = vm_has_regions() && r.size > vm.region_bytes / 2;
-        t->addr = humongous ? rd64((void *)((uintptr_t)s->object & ~7ull)) : 0;
-        t->w = humongous ? NULL : (*jni)->NewWeakGlobalRef(jni, s->object);
-        t->id = r.id, t->frame = r.frame, t->thread = r.thread, t->interval = r.interval, t->size = r.size;
-        t->birth = s->epoch;
-        atomic_store_explicit(&t->state, t->w || t->addr ? NEW : DEAD, memory_order_release);
-        if (!push(&r)) {
-            atomic_store_explicit(&t->state, DEAD, memory_order_release);
-            drop(1);
-        }
-    }
+    if (vm_has_no_addresses())
+        take_without_address(jni, s, &r);
+    else
+        take_with_address(env, jni, s, &r);
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLE_NS), cpu_ns() - begin, memory_order_relaxed);
 }
 
@@ -262,10 +286,13 @@ void samples_put(struct enc *e, bool at_pause) {
             put_u(e, r.id);
             id = r.id, time = r.time;
         }
-        put_sample(e, &r, c ? c->type & TYPE_MASK : 0, &id, &time);
+        put_sample(e, &r, c ? c->type & TYPE_MASK : r.type, &id, &time);
+        watch_told(r.watch);
     }
     npending = keep;
-    if (at) block_end(e, at);
+    if (!at) return;
+    if (vm_has_no_addresses()) watch_put_told(e);
+    block_end(e, at);
 }
 
 // Where the object is now; 0: it died. In a pause.
@@ -350,6 +377,7 @@ void samples_reap(JNIEnv *jni) {
 }
 
 void samples_forget(JNIEnv *jni) {
+    watch_forget(jni);
     uint32_t hi = atomic_load(&high);
     for (uint32_t i = 0; i < hi; i++) {
         uint32_t st = atomic_load_explicit(&slots[i].state, memory_order_acquire);

@@ -16,6 +16,7 @@ bool samples_init(void);
 struct sampled {
     jthread thread;
     jobject object;
+    jclass class;
     jlong size;
     uint64_t epoch; // that it is born in
 };

@@ -16,6 +16,7 @@ enum {
     PARALLEL = 1 << HC_COLLECTOR_PARALLEL,
     G1 = 1 << HC_COLLECTOR_G1,
     ALL = SERIAL | PARALLEL | G1,
+    EVERY = ALL | 1 << HC_COLLECTOR_ZGC | 1 << HC_COLLECTOR_SHENANDOAH | 1 << HC_COLLECTOR_EPSILON,
     INSTANCE = 0,
     STATIC = 1,
     INT = 0,
@@ -106,7 +107,7 @@ static bool take_fields(int first, int end, unsigned collectors, char *why) {
 }
 
 enum { FIRST_END = SLOT_FLAG_VALUE + 1 };
-bool vm_rows_take_first(char why[HC_MAX_REASON]) { return take_fields(0, FIRST_END, ALL, why); }
+bool vm_rows_take_first(char why[HC_MAX_REASON]) { return take_fields(0, FIRST_END, EVERY, why); }
 
 bool vm_rows_take(int collector, char why[HC_MAX_REASON]) {
     int done = -1;

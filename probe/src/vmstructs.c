@@ -39,6 +39,7 @@ enum flag_name {
     COMPRESSED_OOPS,
     COMPRESSED_CLASSES,
     COMPACT_HEADERS,
+    SHENANDOAH_MODE,
     CHECK_JNI,
     ALIGNMENT,
     MAX_HEAP,
@@ -61,6 +62,7 @@ static struct flag {
     [COMPRESSED_OOPS] = {.name = "UseCompressedOops", .width = 1},
     [COMPRESSED_CLASSES] = {.name = "UseCompressedClassPointers", .width = 1},
     [COMPACT_HEADERS] = {.name = "UseCompactObjectHeaders", .width = 1},
+    [SHENANDOAH_MODE] = {.name = "ShenandoahGCMode", .width = 8}, // address of a text
     [CHECK_JNI] = {.name = "CheckJNICalls", .width = 1},
     [ALIGNMENT] = {.name = "ObjectAlignmentInBytes", .width = 4}, // 8 bytes on 17, 4 later
     [MAX_HEAP] = {.name = "MaxHeapSize", .width = 8},
@@ -100,20 +102,22 @@ static bool read_flags(uint64_t stride, char *why) {
 }
 
 static bool know_collector(char *why) {
-    if (on(ZGC))
-        return fail(
-            why, "ZGC is not supported: its barriers leave no evacuated copies to read; use Serial, Parallel or G1");
     // On a machine of one node the JVM has switched it off by now. G1 keeps its regions; Parallel parts eden by
     // node, which nobody has tested.
     if (on(PARALLEL_GC) && on(NUMA))
         return fail(why, "-XX:+UseNUMA splits Parallel's eden by node, which is untested; use G1 or -XX:-UseNUMA");
-    if (on(SHENANDOAH_GC)) return fail(why, "Shenandoah is not supported; use Serial, Parallel or G1");
-    if (on(EPSILON_GC)) return fail(why, "Epsilon is not supported: it never collects");
-    vm.collector = on(SERIAL_GC)     ? HC_COLLECTOR_SERIAL
-                   : on(PARALLEL_GC) ? HC_COLLECTOR_PARALLEL
-                   : on(G1_GC)       ? HC_COLLECTOR_G1
-                                     : 0;
-    return vm.collector || fail(why, "the collector is none of Serial, Parallel and G1");
+    char mode[32];
+    if (on(SHENANDOAH_GC) && on(SHENANDOAH_MODE) &&
+        (!vm_peek_string(mode, sizeof mode, flags[SHENANDOAH_MODE].value) || !strcmp(mode, "generational")))
+        return fail(why, "Shenandoah with generations is untested; start without -XX:ShenandoahGCMode=generational");
+    vm.collector = on(SERIAL_GC)       ? HC_COLLECTOR_SERIAL
+                   : on(PARALLEL_GC)   ? HC_COLLECTOR_PARALLEL
+                   : on(G1_GC)         ? HC_COLLECTOR_G1
+                   : on(ZGC)           ? HC_COLLECTOR_ZGC
+                   : on(SHENANDOAH_GC) ? HC_COLLECTOR_SHENANDOAH
+                   : on(EPSILON_GC)    ? HC_COLLECTOR_EPSILON
+                                       : 0;
+    return vm.collector || fail(why, "the collector is none of Serial, Parallel, G1, ZGC, Shenandoah and Epsilon");
 }
 
 // ---- the heap -----------------------------------------------------------------------------------
@@ -206,6 +210,7 @@ void vm_spaces_now(void) {
 
 // ---- loading ------------------------------------------------------------------------------------
 static bool find_counters(char *why);
+static bool find_cycle_counters(char *why);
 
 // Says what to do about a layout that was refused: it is the JDK that differs, and not this JVM's options.
 static bool unknown_layout(char *why) {
@@ -237,6 +242,12 @@ static void set_offsets(void) {
     vm.perf_top = (char **)vm_address(SLOT_PERF_TOP);
 }
 
+// _gc_id is the next field on 11 to 28; vm_gc_number looks at what it finds there.
+static void find_gc_id(void) {
+    const int64_t processed = vm_offset(SLOT_PROCESSED_THREAD);
+    vm.thread_gc = processed > 0 && (uint64_t)processed + 12 <= vm_size_of("NamedThread") ? processed + 8 : 0;
+}
+
 static bool find_threads(char *why) {
     vm.thread_list = (char **)vm_address(SLOT_THREADS);
     vm.tl_length = vm_offset(SLOT_THREAD_COUNT), vm.tl_threads = vm_offset(SLOT_THREAD_ARRAY);
@@ -253,9 +264,7 @@ static bool find_threads(char *why) {
     if (vm_offset(SLOT_TLAB_DESIRED) != vm_offset(SLOT_TLAB_END) + 16)
         return fail(why, "the layout of ThreadLocalAllocBuffer is unknown");
     vm.tlab_end = vm_offset(SLOT_TLAB_END) + 8;
-    // _gc_id is the next field on 11 to 28; vm_gc_number looks at what it finds there.
-    const int64_t processed = vm_offset(SLOT_PROCESSED_THREAD);
-    vm.thread_gc = processed > 0 && (uint64_t)processed + 12 <= vm_size_of("NamedThread") ? processed + 8 : 0;
+    find_gc_id();
     return true;
 }
 
@@ -274,7 +283,7 @@ bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
     if (!vm_rows_read(jvm, vm.major, &flag_size, why) || !vm_rows_take_first(why) || !read_flags(flag_size, why))
         return unknown_layout(why);
     if (!know_collector(why)) return false;
-    if (!vm_rows_take(vm.collector, why) || !find_threads(why)) return unknown_layout(why);
+    if (!vm_rows_take(vm.collector, why) || (!vm_has_no_addresses() && !find_threads(why))) return unknown_layout(why);
     if (!any_major) {
         snprintf(why, HC_MAX_REASON, "JDK %d is untested (tested: %s); use --allow-untested-jdk to try it", vm.major,
                  vm_tested_majors(majors, sizeof majors));
@@ -292,8 +301,7 @@ bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
     vm.align = flags[ALIGNMENT].found ? flags[ALIGNMENT].value : 8;
     if (vm.align < 8 || vm.align > 256 || vm.align & (vm.align - 1))
         return fail(why, "ObjectAlignmentInBytes is invalid");
-    if (!find_heap(why)) return false;
-    if (!find_counters(why)) return false;
+    if (vm_has_no_addresses() ? !find_cycle_counters(why) : !find_heap(why) || !find_counters(why)) return false;
     // Last: as long as it is false the guard may swap handlers, which is all that is left where safe_read is refused.
     guard_without_handler = vm.check_jni = on(CHECK_JNI);
     if (vm.check_jni && !copies)
@@ -328,6 +336,27 @@ static bool find_counters(char *why) {
     return true;
 }
 
+// What is read of a JVM whose objects have no address: its own counters alone. Which there are differs: Epsilon has no
+// collection, ZGC without generations has no young one.
+static bool find_cycle_counters(char *why) {
+    struct perf_counter c[] = {
+        {"sun.gc.collector.0.invocations", 'J', NULL},    {"sun.gc.generation.0.space.0.used", 'J', NULL},
+        {"sun.gc.generation.1.space.0.used", 'J', NULL}, {"sun.gc.cause", 'B', NULL},
+        {"sun.gc.collector.1.invocations", 'J', NULL},
+    };
+    if (!perf_find((uint64_t)vm.perf_start, (uint64_t)vm.perf_top, c, COUNT(c)) || !c[3].at)
+        return fail(why, "the counter of the collections' cause (sun.gc.cause) was not found");
+    find_gc_id();
+    if (!vm.thread_gc) return fail(why, "the number of a collection cannot be read (NamedThread::_processed_thread)");
+    vm.perf_inv[0] = vm.collector == HC_COLLECTOR_ZGC && !c[4].at ? (int64_t *)c[0].at : NULL;
+    vm.perf_used[0] = (int64_t *)c[1].at;
+    vm.perf_used[1] = (int64_t *)c[2].at;
+    vm.perf_cause = c[3].at;
+    vm.max_heap = flags[MAX_HEAP].found ? flags[MAX_HEAP].value : 0;
+    if (!vm.max_heap || vm.max_heap > 1ull << 46) return fail(why, "MaxHeapSize is invalid");
+    return true;
+}
+
 bool vm_late(char why[HC_MAX_REASON]) {
     if (vm.perf_inv[0]) return true;
     return fail(why, "the collection counters (sun.gc.collector.*) were not found");
@@ -358,4 +387,10 @@ uint64_t vm_gc_number(bool concurrent) {
     if (concurrent) return id < all + young ? id : UINT64_MAX;
     if (id >= all - 1 && id < all + young) cycles = id - (all - 1);
     return all - 1 + cycles;
+}
+
+uint32_t vm_gc_of_thread(void) {
+    const int key = atomic_load_explicit(&thread_key, memory_order_relaxed);
+    char *t = key >= 0 && vm.thread_gc ? os_thread_value((unsigned)key) : NULL;
+    return t ? rd32(t + vm.thread_gc) : UINT32_MAX;
 }

@@ -63,6 +63,7 @@ struct vm {
     char **perf_start;
     char **perf_top;
     int64_t *perf_inv[3];
+    int64_t *perf_used[2]; // bytes of young space or of nothing, and of the rest; of collectors without addresses
     char *perf_cause, *perf_last_cause;
 };
 
@@ -70,6 +71,13 @@ extern HIDDEN struct vm vm; // written by vm_load (spaces: by vm_spaces_now on t
                             // something is recorded
 
 // What this JVM can do. Whoever asks for the collector itself asks the wrong question.
+// Objects move while the application runs, or nothing ever dies: nothing is read of the heap, and no object has an
+// address.
+static inline bool vm_has_no_addresses(void) { return vm.collector >= HC_COLLECTOR_ZGC; }
+// Of those: minor cycles collect young space alone, and count apart.
+static inline bool vm_has_generations_without_addresses(void) {
+    return vm.collector == HC_COLLECTOR_ZGC && vm.perf_inv[0] != NULL;
+}
 static inline bool vm_has_regions(void) { return vm.collector == HC_COLLECTOR_G1; }
 // Serial on 17 gives out survivor space, unformatted, when a full collection has left no other room.
 static inline bool vm_has_unformatted_survivors(void) { return vm.collector == HC_COLLECTOR_SERIAL; }
@@ -97,6 +105,9 @@ void vm_know_thread(void *thread);
 // concurrent: of the cycle of G1 whose
 // pause ends, UINT64_MAX if that is not known. VM thread, below the guard.
 uint64_t vm_gc_number(bool concurrent);
+// The same, of the cycle whose pause runs, where there are no addresses. UINT32_MAX: not known. VM thread, inside the
+// guard.
+uint32_t vm_gc_of_thread(void);
 
 // One read of memory that the JVM may write at the same time.
 static inline uint64_t rd64(const void *p) { return __atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED); }
