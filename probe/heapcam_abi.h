@@ -86,7 +86,7 @@
 #define HC_EV_GAP 48
 #define HC_EV_END 49
 #define HC_EV_COVERED 56
-#define HC_EV_COURSE 57
+#define HC_EV_COLLECTION 57
 #define HC_EV_TYPESUM 58
 #define HC_EV_SITESUM 59
 
