@@ -73,12 +73,14 @@ func builtins() []builtin {
 			one(AttrSpace, func(w *World, t *Tuple) string { return w.space(t).Name })},
 		{Doc{"spacetype", "", "one", "Eden, survivor or old.", "spacetype, type", "old", false}, AttrSpace,
 			one(AttrSpace, func(w *World, t *Tuple) string { return spaceType(w.space(t)) })},
-		{Doc{"spacemode", "", "one", "Normal, humongous (a G1 object of half a region or more) or archive.",
+		{Doc{"spacemode", "", "one",
+			"Normal, humongous (half a region of G1 or more) or archive (from the JDK's CDS archive).",
 			"spacemode, type", "humongous", false}, AttrSpace,
 			one(AttrSpace, func(w *World, t *Tuple) string { return spaceMode(w.space(t)) })},
 		{Doc{"feature", "FILE", "many",
 			"The features of FILE whose packages, classes, methods or line ranges match the allocation site. " +
-				"Features may overlap.", "feature(shop.features)", "checkout", false}, AttrSite, makeFeature},
+				"An object can have several " +
+				"features.", "feature(shop.features)", "checkout", false}, AttrSite, makeFeature},
 		{Doc{"site", "[N]", "hierarchy",
 			"The allocation site: the method and line, and below it its callers. N frames in all, by default 3.",
 			"type, site(5)", "shop.Cart.add(Cart.java:17)", false}, AttrSite, makeSite},
@@ -87,11 +89,13 @@ func builtins() []builtin {
 			one(0, func(w *World, t *Tuple) string { return pkg(w.TypeName(t.Type)) })},
 		{Doc{"packages", "", "hierarchy", "The package as a path.", "packages, type(short)", "java", false}, 0,
 			makePackages},
-		{Doc{"loader", "", "one", "The class loader of the class.", "loader, type", "app #3", false}, 0,
+		{Doc{"loader", "", "one", "The class loader of the class: its name, and its number in the " +
+			"recording.", "loader, type", "app #3", false}, 0,
 			one(0, (*World).loader)},
 		{Doc{"age", "", "one",
-			"The number of collections since the one at whose end the object was first seen. " +
-				"\"≥\" marks a lower bound, where its identity is not proven.", "type, age", "12", false}, AttrBirth,
+			"The number of collections that the object has outlived since heapcam first saw it. " +
+				"\"≥\" marks a lower bound: a full collection hid which object it was before.",
+			"type, age", "12", false}, AttrBirth,
 			one(AttrBirth, func(w *World, t *Tuple) string { return atLeast(t) + strconv.FormatUint(w.Age(t), 10) })},
 		{Doc{"ages", "", "one", "The age, in ranges of powers of two.", "type, ages", "8–15", false}, AttrBirth,
 			func(args []string) (Classifier, error) {
@@ -102,10 +106,10 @@ func builtins() []builtin {
 		{Doc{"size", "", "one", "The size of one object in bytes.", "type, size", "24 B", false}, AttrLength,
 			one(AttrLength, func(w *World, t *Tuple) string { return strconv.FormatUint(t.Size, 10) + " B" })},
 		{Doc{"sizeclass", "", "one",
-			"The size of one object, in ranges of powers of two.", "sizeclass, type", "16–31 B", false},
-			AttrLength,
+			"The size of one object, in ranges of powers of two.", "sizeclass, type", "16–31 B", false}, AttrLength,
 			one(AttrLength, func(w *World, t *Tuple) string { return power(t.Size) + " B" })},
-		{Doc{"thread", "", "one", "The thread that allocated the object.", "thread, type", "http-nio-8080-exec-3",
+		{Doc{"thread", "", "one", "The thread that allocated the object. `thread_names` says how names are " +
+			"recorded.", "thread, type", "http-nio-#-exec-#",
 			false}, AttrSite, one(AttrSite, (*World).thread)},
 		{Doc{"birth", "", "one", "The collection at whose end the object was first seen.", "birth, type", "gc 17",
 			false}, AttrBirth,
@@ -113,8 +117,10 @@ func builtins() []builtin {
 		{Doc{"birthtime", "[DURATION]", "one",
 			"The time of that collection, rounded down to DURATION, by default 1m.", "birthtime(10s), type",
 			"15:04:10", false}, AttrBirth, makeBirthTime},
-		{Doc{"confidence", "", "one", "How the site of an object is known: exact (every allocation was sampled), " +
-			"sampled (it stands for other objects), unknown, or older than the recording.", "type, confidence",
+		{Doc{"confidence", "", "one", "How the site of an object is known. `exact`: it was sampled at interval 0 " +
+			"and stands for " +
+			"itself alone. `sampled`: it was sampled and stands for others, too. `(site unknown)` and `(before the " +
+			"recording)`: it was not sampled.", "type, confidence",
 			"sampled", false}, AttrSite,
 			one(AttrSite, func(w *World, t *Tuple) string {
 				switch {

@@ -49,7 +49,8 @@ var Groups = []Group{
 		{Key: "max_trace_size_deviation", Kind: Fraction, Default: "0.25",
 			Help: "How far a recording may be above or below its size: a fraction above 0, at most 0.5. It never " +
 				"exceeds size * (1 + deviation).",
-			More: "Once the ring was full, the part that can be read without gaps has at least size * (1 - deviation)."},
+			More: "Once the ring was full, the part that can be read without gaps has at least size * (1 - " +
+				"deviation)."},
 		{Key: "max_total_size", Kind: Bytes, Default: "0", Zero: "unlimited",
 			Help: "Size of all recordings and incidents together. Each JVM gets an equal part, at most its " +
 				"--max-trace-size.",
@@ -83,8 +84,10 @@ var Groups = []Group{
 			Default:     "adaptive",
 			Help: "How heapcam compresses recordings: none, partial, full or adaptive (full while CPU and " +
 				"shared ring allow it).",
-			More: "With partial, heapcam compresses only when it falls behind, so that less has to be written: while the " +
-				"shared ring is fuller than compression_threshold. With adaptive, it compresses less when CPU is short.",
+			More: "With partial, heapcam compresses only when it falls behind, so that less has to be written: " +
+				"while the " +
+				"shared ring is fuller than compression_threshold. With adaptive, it compresses less when CPU is " +
+				"short.",
 			Wins: "agent_max_cpu lowers it."},
 		{Key: "compression_threshold", Kind: Fraction, Default: "0.2",
 			Help: "With --compression partial: heapcam compresses only while the shared ring is fuller than this " +
@@ -113,7 +116,8 @@ var Groups = []Group{
 			Zero: "4 MiB at first; it grows with the heap up to 64 MiB, or to 5 % of the cgroup's free memory if " +
 				"that is less",
 			Help: "Size of each JVM's shared ring, a power of two. The ring is memory of the JVM's cgroup.",
-			More: "At depth full it starts with up to 16 MiB. A size that you set does not change. The RSS of the JVM " +
+			More: "At depth full it starts with up to 16 MiB. A size that you set does not change. The RSS of the " +
+				"JVM " +
 				"counts the ring twice, its cgroup once.",
 			Wins: "At 0 the memory of the cgroup limits it. If the ring is then too small for a listing of the heap, " +
 				"heapcam records the JVM without listings."},

@@ -88,13 +88,13 @@ const referenceHead = `<!-- Generated from the registry of settings: go generate
 
 Each setting is a flag of ` + "`heapcam agent`" + `, a key of ` + "`/etc/heapcam/heapcam.yaml`" + ` and an environment
 variable: ` + "`--max-trace-size`, `max_trace_size`, `HEAPCAM_MAX_TRACE_SIZE`" + `. A flag wins over a variable, a
-variable over the file, and the file over the default. ` + "`run`, `record` and `attach`" + ` have some of these flags:
-the [verbs](verbs.md) list them. ` + "`heapcam config explain KEY`" + ` prints this page's text on a setting.
+variable over the file, and the file over the default. ` + "`run`, `record` and `attach`" + ` have some of these
+flags: the [verbs](verbs.md) list them. ` + "`heapcam config explain KEY`" + ` prints the text of a setting.
 [Configure](../how-to/configure.md) shows how to change settings.
 
 A size looks like ` + "`512KiB` or `16GiB`" + ` (powers of 1024), a duration like ` + "`250ms`, `90s` or `1h30m`" + `, a
-percentage like ` + "`2%`" + `. The file ` + "`/etc/heapcam/disabled`" + ` stops all recording. *Packaged* is the value that
-the deb and rpm packages set; where it is empty, they leave the default. *Limited by* names what overrides the setting.
+percentage like ` + "`2%`" + `. The file ` + "`/etc/heapcam/disabled`" + ` stops all recording. *Packaged* is the value
+that the packages (deb, rpm) set, if they set one. *Limited by* names what overrides the setting.
 If several limits apply at once, the strictest counts: the lowest depth, the longest interval, the smallest size.
 `
 
@@ -102,7 +102,7 @@ If several limits apply at once, the strictest counts: the lowest depth, the lon
 const referenceRules = `
 ## Rules
 
-` + "`rules`" + ` is a key of the file only: a list. The first rule that matches a JVM decides how it is recorded, and a JVM
+` + "`rules`" + ` is a key of the file only: a list. The first rule that matches a JVM decides how it is recorded. A JVM
 that no rule matches is recorded with the settings of the file.
 
 ` + "```yaml" + `
@@ -116,7 +116,7 @@ rules:
 | key of a rule | meaning |
 |---|---|
 | ` + "`match`" + ` | All conditions must be true. Without it the rule matches every JVM. |
-| ` + "`match.user`, `match.main`" + ` | User of the process; main class or file name of the jar. |
+| ` + "`match.user`, `match.main`" + ` | User; main class or file name of the jar. |
 | ` + "`match.flag`" + ` | One of the JVM's options. |
 | ` + "`match.cgroup`, `match.unit`" + ` | Path of the cgroup; unit of systemd. |
 | ` + "`match.container`" + ` | ` + "`true`" + `: the JVM has a root folder of its own. |

@@ -22,7 +22,7 @@ const tablePage = "../docs/reference/jvm-tables.md"
 var uses = []struct{ name, title, text string }{
 	{"options", "Options of the JVM", "The probe reads which collector runs, and how objects are laid out."},
 	{"heap", "The heap", "The probe reads where the heap is."},
-	{"pauses", "Pauses", "The probe tells kinds of pauses apart, and finds collections that no event announced."},
+	{"pauses", "Pauses", "The probe distinguishes kinds of pauses, and finds collections that no event announced."},
 	{"spaces", "Spaces of Serial and Parallel", "The probe reads which parts the heap has."},
 	{"regions", "Regions of G1", "The probe reads which regions the heap has, and what each is used for."},
 	{"classes", "Classes", "The probe lists the classes and their loaders, and finds an object's class."},
@@ -57,18 +57,27 @@ HotSpot exports tables of its own structures: names of fields, their C types, an
 a recording begins. This page lists every name that it reads, and the JDKs that have the name. %[1]s has the
 results of the tests on each JDK.
 
-- **Tested JDKs** (%[2]s) are recorded if all names of their rows are there as this page
-  says.
-- **JDKs between them** are untested. heapcam records them with %[3]s. Then any of the names for
-  one thing will do, and the probe walks the whole heap once before it begins.
-- **JDKs after %[4]d** are untested, too. heapcam records them without a setting if the rows without an end are as
-  expected. The probe walks the whole heap before it begins, and again after each of the first three collections.
-  It stops recording if it meets objects that it does not know in two of these walks.
+You need this page only after a refusal: a line on the JVM's stderr names the field, and its row below says in which
+JDKs heapcam knows it.
+
+- **Tested JDKs** (%[2]s) are recorded if they have every name whose column *JDK* includes
+  them.
+- **JDKs between them** are untested. heapcam records them with %[3]s. If a name changed between the
+  two tested neighbours, either one is accepted. The probe walks the whole heap once before it begins.
+- **JDKs after %[4]d** are untested, too. heapcam records them without a setting if they have every name whose column
+  *JDK* has no end ("11 and later"). The probe walks the whole heap before it begins, and again after each of the
+  first three collections. It stops recording if it meets unknown objects in two of these walks.
 - **JDKs before %[5]d** are refused.
 
-A missing name, an unknown C type, or a field of the other kind is a refusal. The JVM keeps running, and one line on
-its stderr names the field. The probe's DLL for Windows reads the same names, but no test has loaded it into a real JVM
-there. %[6]s makes these checks for Linux without starting a JVM:
+A missing name, an unknown C type, or a static field where an instance field is expected (or the reverse) is a refusal.
+The JVM keeps running.
+
+In the tables, *kind* says whether a field belongs to the class (static) or to each instance, or whether it is a
+constant; *optional* names may be missing. *C type* is the type of a field, or the values that a constant may have.
+Where *collector* is empty, all collectors need the name.
+
+The probe's DLL for Windows reads the same names, but no test has loaded it into a real JVM there. %[6]s
+makes these checks for Linux without starting a JVM:
 
 `, "[JDKs](jdks.md)", majorList(majors), "`--allow-untested-jdk`", newest, majors[0], "`make check-tables`")
 	b.WriteString("```sh elsewhere\ngo run ./tools/check-tables /usr/lib/jvm/java-21-openjdk-amd64\n```\n")

@@ -209,8 +209,9 @@ const intro = `<!-- Generated: go generate ./agent/logs. Do not edit. -->
 
 The agent logs to stderr; as a service, to the journal (` + "`journalctl -u heapcam`" + `) or to Windows' event log.
 A line has a time, a level, a message and fields. The message is constant. Its ` + "`id`" + ` never changes: use it in
-alerts. Warnings and errors have the field ` + "`remedy`" + `. ` + "`heapcam run` and `record`" + ` log the same lines with
-` + "`--verbose`" + `. A *defect* is one of heapcam's: [how to report it](../../CONTRIBUTING.md#report-a-defect).
+alerts. Warnings and errors have the field ` + "`remedy`" + `.
+` + "`heapcam run` and `record`" + ` log the same lines with ` + "`--verbose`" + `. A *defect* is one of heapcam's:
+[report it](../../CONTRIBUTING.md#report-a-defect).
 
 | level | meaning |
 |---|---|

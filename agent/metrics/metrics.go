@@ -192,7 +192,8 @@ func ringFields() (fs []field) {
 var (
 	lostEpochs = define(counter, "lost_epochs_total", "Collections whose moves and deaths were lost, by reason.",
 		"`shared ring`: the agent does not keep up; set a larger `shm_size`, or give the agent more CPU. `store`: the "+
-			"disk refused them, or a sync point was due and no collection happened. `check`: a self-check of the probe "+
+			"disk refused them, or a sync point was due and no collection happened. `check`: a self-check of the "+
+			"probe "+
 			"failed, and only the pause is recorded; report it.", ofJVM("reason")...)
 	lostOther = define(counter, "lost_total", "Samples, definitions and blocks that are missing from the recording.",
 		"`what` is `samples`, `definitions` (names of classes, methods and threads) or `blocks` (the agent could not "+
@@ -204,12 +205,14 @@ var (
 		"`natural`; `forced` by a full collection or a loss; `emergency`.", ofJVM("kind")...)
 	depth = define(gauge, "depth_info", "1 for the depth at which the agent records.",
 		"`depth` is `samples`, `survivors` or `full`.", ofJVM("depth")...)
-	attachBad = define(counter, "attach_failures_total", "Failed attempts to attach of an agent with discover: true, by reason.",
+	attachBad = define(counter, "attach_failures_total", "Failed attempts to attach of an agent with discover: "+
+		"true, by reason.",
 		"`reason` is `denied`, `refused`, `timeout` or `other`.", "reason")
 	recordings = define(gauge, "recordings", "Recordings of this agent, by phase.",
 		"`phase` is that of [`jvms[].phase`](json.md#heapcamstatus1). `gave up`, `quarantined`: report it.", "phase")
 	notRec = define(gauge, "jvms_not_recorded", "JVMs that the agent found and does not record.",
-		"`why` is `ignored` (a rule), `detached` (by a user), `switch` (`/etc/heapcam/disabled`), `agent memory`, `failed`, "+
+		"`why` is `ignored` (a rule), `detached` (by a user), `switch` (`/etc/heapcam/disabled`), `agent memory`, "+
+			"`failed`, "+
 			"or the `problem` that `heapcam doctor --json` names. `heapcam status` lists the JVMs.", "why")
 	frozen     = define(gauge, "incidents", "Incidents on disk, automatic or not.", "")
 	frozenSize = define(gauge, "incidents_bytes", "Size of all incidents on disk.",

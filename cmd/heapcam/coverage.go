@@ -29,7 +29,8 @@ func newCoverageCmd() *cobra.Command {
 For each collection the verb splits live bytes into four shares:
 
 - exact: the object was sampled.
-- inferred: other objects of its type were sampled. Such an object counts with the probability of the likeliest site.
+- inferred: other objects of its type were sampled. Such an object counts here with the probability of its likeliest
+  site, and as unknown with the rest.
 - before the recording: the object may be older than the recording. The figure is an upper bound.
 - unknown: the rest.
 

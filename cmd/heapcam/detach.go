@@ -41,7 +41,8 @@ func newPauseCmd() *cobra.Command {
 		use: "pause", short: "Stop recording a JVM until you resume it",
 		long: `Use it when you suspect that heapcam slows a JVM down.
 
-Within a tenth of a second the probe stops sampling allocations, and in each collection only reads a flag. The JVM
+Within a tenth of a second the probe stops sampling allocations. In a collection it then only checks whether it is
+still paused. The JVM
 stays paused when the agent restarts. To stop recording on the whole host, including JVMs that start later, create
 the file ` + hostSwitch + `.` + ownersToo,
 		done: "paused", ask: (*api.Client).Pause,
@@ -54,8 +55,9 @@ func newResumeCmd() *cobra.Command {
 		long: `Use it after ` + "`heapcam pause`" + `. The recording has no data of the time in between. The next
 collection lists all live objects (a sync point), and from there on the heap is known again.
 
-Only root can resume a JVM that root paused. If the JVM's user paused it, that user resumes it, or root does by
-naming it; --all does not resume it. A JVM that the file ` + hostSwitch + ` stopped resumes when you remove the file.` +
+A JVM that an operator paused (root, or a member of the group heapcam) only an operator can resume. If its own
+user paused it, that user can resume it, and so can an operator who names it: --all leaves it paused. A JVM
+that the file ` + hostSwitch + ` stopped resumes when you remove the file.` +
 			ownersToo,
 		done: "resumed", ask: (*api.Client).Resume,
 	}.command()

@@ -31,10 +31,11 @@ func newDiffCmd() *cobra.Command {
 		Long: `With one recording, the verb shows what happened to the objects of each group between two
 collections. Died: live only at the first. Permanent: live at both. Born: live only at the second. ` + groupingHelp + `
 
-Addresses change with each collection, so they are not a classifier here, and spaces are kinds of spaces. For objects
+Addresses change with each collection. So there is no classifier address here, and space gives only the kind of
+space: eden, survivor or old. For objects
 that died, age and space are those at the first collection; for all others, those at the second. A full collection in
-between can hide the identity of objects. These are either permanent or born, and the figures have bounds, shown as
-LOW–HIGH. Figures below allocation sites are estimates, as in ` + "`heapcam group`" + `.
+between can hide which objects are permanent and which were born. The figures then have bounds, shown as LOW–HIGH.
+Figures below allocation sites are estimates, as in ` + "`heapcam group`" + `.
 
 With two recordings, from before and after a change of the program, the verb compares how fast live bytes grow: by
 allocation site, by time, and by allocated bytes. It matches sites by their methods, so lines may move. The output

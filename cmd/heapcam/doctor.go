@@ -25,7 +25,8 @@ changes nothing. For each JVM that heapcam cannot record it gives the reason and
 
 Some JVMs refuse an attach: with -XX:+DisableAttachMechanism, or with a read-only /tmp. Start these with the line that
 --java-tool-options prints in their environment; they then load the probe by themselves. An agent with
-` + "`discover: true`" + `, as the packages configure it, finds and records them. The line keeps the present value of
+` + "`discover: true`" + `, as the packages configure it, finds and records them. The line adds the option to the
+present value of
 JAVA_TOOL_OPTIONS.`,
 		Example: "  heapcam doctor\n  heapcam doctor 4711\n  export \"$(heapcam doctor --java-tool-options)\"",
 		Args:    atMostOne("JVM"),
@@ -78,7 +79,7 @@ JAVA_TOOL_OPTIONS.`,
 		"Print JAVA_TOOL_OPTIONS=… for JVMs that refuse an attach.")
 	c.Flags().StringVar(&configFile, "config", "",
 		"Configuration of the agent, for --java-tool-options. Default "+systemConfig+", if it exists.")
-	exitsWith(c, "0", "All is well, or you named no JVM.")
+	exitsWith(c, "0", "heapcam can record the JVM that you named, or you named none.")
 	exitsWith(c, "4", "The JVM that you named belongs to another user.")
 	exitsWith(c, "5", "heapcam cannot record the JVM that you named.")
 	return c

@@ -42,13 +42,16 @@ const (
 var exitDocs = []struct{ code, meaning string }{
 	{"0", "Success."},
 	{"1", "The verb failed for a reason without a code of its own, such as a read error."},
-	{"2", "A flag or an argument is wrong, or `attach` names a JVM that heapcam already records."},
-	{"3", "There is no such JVM, recording, file, collection or agent."},
-	{"4", "You lack the right: the JVM belongs to another user, you cannot write to the folder, or you may not ask " +
-		"the agent."},
+	{"2", "A flag or an argument is wrong. `attach` and `record` also end so if heapcam already records the JVM."},
+	{"3", "There is no such JVM, recording, file, collection or agent, or the service does not run. An agent gives " +
+		"the same " +
+		"answer for a recording of another user."},
+	{"4", "You lack the right: `record` or `doctor` names a JVM of another user, you cannot write to the folder, " +
+		"or you " +
+		"may not ask the agent."},
 	{"5", "heapcam cannot record this JVM. `heapcam doctor JVM` says why."},
-	{"6", "A file or folder is damaged, or heapcam did not write it. `verify` also reports files of another " +
-		"recording, and files under a wrong number."},
+	{"6", "A file or folder is damaged, or heapcam did not write it. `verify` also ends so for a file of another " +
+		"recording, and for one that was renamed or copied."},
 	{"7", "A newer heapcam wrote the file."},
 	{"8", "`verify` found a mismatch: the recording contradicts itself."},
 	{"9", "`leaks --fail-on-leak` found a leak."},

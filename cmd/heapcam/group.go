@@ -178,7 +178,8 @@ bytes and their share; the largest node is first. ` + groupingHelp + `
 
 Figures are exact as long as no level uses allocation sites. Sites are known from samples, so below them figures are
 estimates, marked with ~. JSON and CSV give the bounds that contain the true number with 95 % probability. In a
-recording with --sampling 0 all figures are exact. Objects whose site is not known have a group of their own, and so
+recording with --sampling 0 and no lost samples all figures are exact. Objects whose site is not known have a group
+of their own, and so
 have objects that may be older than the recording. An object in several groups counts in each of them, and once in
 their parent. ` + fileHelp,
 		Example: `  heapcam group incident.heapcam

@@ -32,7 +32,8 @@ collection of its space removes it.
 
 --sites also shows live objects by allocation site. The site of a sampled object is exact. For other objects heapcam
 infers the site from samples of the same type, size and age. The intervals contain the true number with 95 %
-probability. In a recording with --sampling 0 every object is a sample, and the numbers are exact. Objects whose site
+probability. In a recording with --sampling 0 and no lost samples every object is a sample, and the numbers are
+exact. Objects whose site
 is not known have a row of their own, and so have objects that may be older than the recording. The rows of a class
 add up to the figure of the class. ` + fileHelp,
 		Example: `  heapcam histogram incident.heapcam

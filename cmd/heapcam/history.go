@@ -27,7 +27,7 @@ collections, and how much has survived --survived collections. Classes are exact
 Objects that die before their first collection do not appear. "Live" means not known to be dead.
 
 A long recording takes time to replay. --sync-points reads only the summaries that the recorder wrote at sync
-points, and answers at once. Summaries have no ages. They have the 1,024 largest classes and sites, and end at the
+points, and answers at once. Summaries have no ages. They have only the 1,024 largest classes and sites, and end at the
 last sync point. The result of a replay stays in the reader's cache folder, so the same recording opens at once the
 next time. ` +
 			fileHelp,

@@ -98,7 +98,7 @@ func newIncidentsCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "incidents",
 		Short: "List, show and delete incidents",
-		Long: `An incident is a copy of a recording that the ring does not overwrite. The agent creates one when a
+		Long: `An incident is a part of a recording that the ring does not overwrite. The recorder creates one when a
 JVM is killed or crashes, when it throws an OutOfMemoryError, or when full collections take more than 30 s of a minute.
 ` + "`heapcam freeze`" + ` creates one at any time. An incident's folder is a recording: every reading verb opens it.`,
 		Example: `  heapcam incidents

@@ -76,9 +76,9 @@ var jsonParts = []struct {
 
 const jsonHead = `# JSON
 
-A document is one JSON object. Its field ` + "`schema`" + ` names its kind and version; documents whose heading below is a
-command have none. heapcam adds fields without a new version. It raises the version when an old reader would misread the
-document.
+A document is one JSON object. Its field ` + "`schema`" + ` names its kind and version; documents whose heading below is
+a command have none. heapcam adds fields without a new version. It raises the version when an old reader would misread
+the document.
 
 - An integer can exceed 2^53. Use a parser that keeps 64-bit integers.
 - A time is a string in RFC 3339, and in a field that ends in ` + "`_ms`" + ` an integer in milliseconds.

@@ -19,11 +19,12 @@ func newLeaksCmd() *cobra.Command {
 		Short: "Name the allocation sites that leak, and how certain that is",
 		Long: `Use it to find a leak, or as a gate in CI (--fail-on-leak).
 
-A site leaks if its objects survive collections, are not released, and grow in number through the whole recording. The
-fastest leak is first. Uncollected garbage is not counted as growth: heapcam judges a site by what full collections
-and G1's remarks left over. If the recording has none of these, the verdict says so. Caches that have filled up, the
-start of a program, and batches that are released again are not leaks. A recording of one minute with ten collections
-is long enough. ` + fileHelp + `
+A site leaks if its objects survive collections, are not dropped, and grow in number through the whole recording. The
+fastest leak is first. heapcam judges a site by what full collections and G1's remarks left over, so uncollected garbage
+is not counted as growth. If the recording has none of these, part of the growth may be garbage: the verdict says so,
+and its confidence is at most 95 %. Caches that have filled up, the
+start of a program, and batches that are dropped again are not leaks. A recording of one minute with ten collections
+is long enough; with fewer, a leak may not be named. ` + fileHelp + `
 
 The JSON document has a list "verdicts": for each leak the class, the site (innermost frame first), the confidence,
 bytes_per_second and a sentence. The list is empty if nothing leaks.`,

@@ -11,6 +11,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -46,8 +47,10 @@ func TestReference(t *testing.T) {
 
 func exitCodePage() []byte {
 	var b bytes.Buffer
-	b.WriteString(generated + "# Exit codes\n\nEach verb ends with one of these codes. A script can test for them; " +
-		"`heapcam help exit-codes` prints the\nsame list.\n\n| code | meaning |\n|---|---|\n")
+	b.WriteString(generated + "# Exit codes\n\nEach verb ends with one of these codes; only `run` can end with " +
+		"others. " +
+		"A script can test for them.\nA result is no failure: `report` of a program that leaks ends with 0. " +
+		"`heapcam help exit-codes` prints\nthe same list.\n\n| code | meaning |\n|---|---|\n")
 	for _, e := range exitDocs {
 		fmt.Fprintf(&b, "| %s | %s |\n", e.code, e.meaning)
 	}
@@ -57,13 +60,14 @@ func exitCodePage() []byte {
 
 const verbHead = `# Verbs
 
-The same texts as ` + "`heapcam help VERB`" + `. Data goes to stdout, messages go to stderr. [Settings](settings.md)
-explains the flags that are settings, [JSON](json.md) what ` + "`--json`" + ` prints, and
+This page has the texts that ` + "`heapcam help VERB`" + ` prints. Data goes to stdout, messages go to stderr.
+[Settings](settings.md) explains the flags that are settings, [JSON](json.md) what ` + "`--json`" + ` prints, and
 [exit codes](exit-codes.md) how a verb ends.
 
 - A **JVM** is a pid, a name (main class, jar, or tool of the JDK such as ` + "`javac`" + `), or the beginning of an id.
   ` + "`heapcam doctor` and `heapcam status`" + ` show ids.
-- A **FILE** is a file that ` + "`heapcam pull`" + ` wrote, a ring folder (**DIR**), or one ring file. Verbs that read a
+- A **FILE** is a file that ` + "`heapcam pull`" + ` wrote, a ring folder or a folder with exactly one ring folder in it
+  (**DIR**), or one ring file. Verbs that read a
   FILE also take a JVM, whose recording they look for where ` + "`heapcam status`" + `
   does. ` + "`verify`" + ` does not.
 - A **GC** is the number of a collection, ` + "`first`, `last`, `peak`" + ` or a time (` + "`15:04:05`" + `, RFC 3339).
@@ -106,9 +110,19 @@ func verbPage(root *cobra.Command) []byte {
 	return b.Bytes()
 }
 
-// escapeCell keeps text inside a cell of a Markdown table.
+// variable is the name of an environment variable or of a figure.
+var variable = regexp.MustCompile(`\$?\b[A-Za-z]+(?:_[A-Za-z]+)+\b`)
+
+// escapeCell keeps text inside a cell of a Markdown table: names with _ become code, and other signs stay.
 func escapeCell(text string) string {
-	return strings.NewReplacer("|", "\\|", "*", "\\*", "_", "\\_", "<", "\\<").Replace(text)
+	parts := strings.Split(text, "`")
+	for i := range parts {
+		parts[i] = strings.ReplaceAll(parts[i], "|", "\\|")
+		if i%2 == 0 { // outside of code
+			parts[i] = strings.NewReplacer("*", "\\*", "<", "\\<").Replace(variable.ReplaceAllString(parts[i], "`$0`"))
+		}
+	}
+	return strings.Join(parts, "`")
 }
 
 func flags(b *bytes.Buffer, c *cobra.Command) {
@@ -172,7 +186,7 @@ with your own classifiers.
 The **cardinality** says how many groups an object is in: *one*, *many*, or a *hierarchy* of groups, each inside the
 one before.
 
-| classifier | cardinality | meaning | a group looks like | example of ` + "`--by`" + ` |
+| classifier | cardinality | meaning | name of a group, for example | example of ` + "`--by`" + ` |
 |---|---|---|---|---|
 `
 
@@ -191,7 +205,8 @@ classifiers:
     expression: 'age > 9 ? "old" : "young"'
 ` + "```" + `
 
-` + "`heapcam help classifiers`" + ` lists what an expression can use. You can also write an expression in
+The [verb](verbs.md#classifiers) lists what an expression can use. [Group and
+compare](../how-to/group-and-compare.md) has the form of a FILE of features. You can also write an expression in
 ` + "`--by` and `--where`" + ` directly.
 `
 

@@ -29,8 +29,8 @@ groups that changed most from the first to the last one, each with its curve. ` 
 
 With --survival it shows, by type and by site, which share of the objects survives 1, 2, 4, 8 and 16 collections. It
 also names the sites of which nearly all objects reach old space. Young collections copy these objects in vain, and the
-report says how many bytes. Types are counted exactly, from the first collection that saw an object. Sites are
-estimated from samples, from the allocation on. ` + fileHelp,
+report says how many bytes. Curves of types are counted, and begin with the first collection that an object
+outlives. Curves of sites are estimated from samples, and begin with the allocation. ` + fileHelp,
 		Example: `  heapcam trend incident.heapcam
   heapcam trend --by package --where 'age > 2' incident.heapcam
   heapcam trend --survival incident.heapcam`,

@@ -106,7 +106,8 @@ func newVerifyCmd() *cobra.Command {
 
 The verb reads every byte and replays the recording. At each sync point it compares the replayed heap with the list of
 live objects there: address, type and size of every object. Then it replays each ring file alone. It counts a
-difference that a known action of the collector explains under a name of its own. Any other difference is a mismatch:
+difference that a known action of the collector explains is counted under the name of that action. Any other is a
+mismatch:
 
 - missing: known, but not listed.
 - extra: listed, but not known.

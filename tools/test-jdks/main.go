@@ -36,18 +36,26 @@ type part struct {
 
 // set is what each JDK must pass. All of it takes less than 12 minutes on two cores.
 var set = []part{
-	{"tables", "damaged tables of this libjvm, and those of another JDK, are refused in one line",
+	{"tables", "the probe refuses damaged tables of this libjvm, and those of another JDK, in one line",
 		"^Test(DamagedTables|OtherMajors)$", time.Minute, "probe"},
-	{"pairs", "the replay equals every listing, at depths survivors and full", "^TestPairs$", 4 * time.Minute, ""},
-	{"oracle", "the walk finds the objects of JVMTI's heap iteration", "^TestOracleInside$", 3 * time.Minute, ""},
-	{"histogram", "the recorded state equals `jcmd GC.class_histogram`", "^TestHistogram$", 2 * time.Minute, ""},
-	{"known sites", "counts and intervals of sites with known counts", "^TestKnownSites$", 4 * time.Minute, ""},
-	{"situations", "class unloading, humongous objects, virtual threads and others", "^TestSituations$",
+	{"pairs", "the heap that a reader rebuilds equals every listing, at depths `survivors` and " +
+		"`full`", "^TestPairs$", 4 * time.Minute, ""},
+	{"oracle", "the probe finds the same objects as JVMTI's own heap " +
+		"iteration", "^TestOracleInside$", 3 * time.Minute, ""},
+	{"histogram", "the recorded heap equals `jcmd GC.class_histogram`; with Serial and Parallel only from JDK " +
+		"25 on\n([limits](../explanation/limits.md#limits-of-the-method))", "^TestHistogram$", 2 * time.Minute, ""},
+	{"known sites", "the estimated number of objects of a site fits the true " +
+		"one", "^TestKnownSites$", 4 * time.Minute, ""},
+	{"situations", "a recording is right with class unloading, humongous objects, virtual threads and " +
+		"others", "^TestSituations$",
 		8 * time.Minute, ""},
-	{"kills", "a killed JVM, recorder or agent leaves a whole recording", "^TestKill(JVM|Recorder|Agent)$",
+	{"kills", "a recording can be read as a whole after a kill of the JVM, the recorder or the " +
+		"agent", "^TestKill(JVM|Recorder|Agent)$",
 		4 * time.Minute, ""},
-	{"guard", "a fault in a pause is recorded, and the recording goes on", "^TestGuard$", 2 * time.Minute, ""},
-	{"untested", "the self-check of a JDK that is taken for an untested one", "^TestUntested$", 3 * time.Minute, ""},
+	{"guard", "the recording continues after a memory fault of the probe in a " +
+		"pause", "^TestGuard$", 2 * time.Minute, ""},
+	{"untested", "the self-check accepts this JDK when the probe takes it for an untested " +
+		"one", "^TestUntested$", 3 * time.Minute, ""},
 }
 
 func main() {

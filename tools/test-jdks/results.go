@@ -137,8 +137,11 @@ func (r *results) page() []byte {
 	fmt.Fprintf(&b, `%s# JDKs
 
 heapcam records these JDKs on Linux (x86-64) with Serial, Parallel and G1. %s runs the tests of this
-page. A cell has the number of tests that passed. JDKs before %d are refused. [JVM tables](jvm-tables.md) says what
-happens on JDKs that are not here.
+page. JDKs before %d are refused. [JVM tables](jvm-tables.md) says what happens on JDKs that are not here.
+
+A cell has the number of tests that passed. Newer JDKs have more tests, because they have more features. *Other* are
+tests that need no particular collector. A dash means that there is no such test for this JDK and collector, or that no
+test failed. A JDK works if its rows have no failed test; failed ones are named below their table.
 
 | JDK | version |
 |---|---|
@@ -153,7 +156,9 @@ happens on JDKs that are not here.
 		fmt.Fprintf(&b, "| %d | %s |\n", major, version)
 	}
 	for _, p := range set {
-		fmt.Fprintf(&b, "\n## %s\n\nIt shows: %s.\n\n| JDK | Serial | Parallel | G1 | other | failed | date |\n"+
+		var failed []string
+		fmt.Fprintf(&b, "\n## %s\n\nThese tests show that %s.\n\n| JDK | Serial | Parallel | G1 | other | failed | "+
+			"date |\n"+
 			"|---|---|---|---|---|---|---|\n", strings.ToUpper(p.name[:1])+p.name[1:], p.shows)
 		for _, major := range probe.Tested() {
 			one := r.of(p.name, major)
@@ -166,6 +171,12 @@ happens on JDKs that are not here.
 				fmt.Fprintf(&b, " %s |", cell(one.Passed[gc]))
 			}
 			fmt.Fprintf(&b, " %s | %s |\n", cell(len(one.Failed)), one.Date)
+			for _, name := range one.Failed {
+				failed = append(failed, fmt.Sprintf("- JDK %d: `%s`", major, name))
+			}
+		}
+		if len(failed) > 0 {
+			fmt.Fprintf(&b, "\nFailed:\n\n%s\n", strings.Join(failed, "\n"))
 		}
 	}
 	return b.Bytes()
