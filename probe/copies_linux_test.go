@@ -23,8 +23,8 @@ func TestCopies(t *testing.T) {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	refused := func(e unix.Errno) string { return strconv.Itoa(int(e)) }
-	for _, how := range []string{"0", refused(unix.EPERM), refused(unix.ENOSYS), refused(unix.EACCES), "missing", "kill",
-		"blind", "later"} {
+	for _, how := range []string{"0", refused(unix.EPERM), refused(unix.ENOSYS), refused(unix.EACCES), "missing",
+		"kill", "blind", "later"} {
 		for _, c := range []string{"copies", "pages", "exhausted", "no_room", "threads"} {
 			if how == "0" && (c == "exhausted" || c == "no_room") {
 				continue // that needs no file

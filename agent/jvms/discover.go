@@ -336,7 +336,8 @@ func attachFailure(err error) string {
 		return "timeout"
 	case o == Denied || o == 0 && is(attach.ErrPermission, fs.ErrPermission):
 		return "denied"
-	case o == Unrecordable, o == NoRing, is(attach.ErrNotJVM, attach.ErrDisabled, attach.ErrLoading, attach.ErrReadOnly):
+	case o == Unrecordable, o == NoRing,
+		is(attach.ErrNotJVM, attach.ErrDisabled, attach.ErrLoading, attach.ErrReadOnly):
 		return "refused"
 	}
 	return "other"

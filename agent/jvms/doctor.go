@@ -95,8 +95,8 @@ const warnsFrom = 21
 func warnings(j JVM) (all []string) {
 	warn := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if j.Major >= warnsFrom && j.loading == loadingDefault && !j.Recorded && !j.Probe {
-		warn("JDK %d prints a warning on stderr when heapcam attaches, and a later JDK may refuse it: start the JVM with "+
-			"-XX:+EnableDynamicAgentLoading, with `heapcam run`, or with the option that "+
+		warn("JDK %d prints a warning on stderr when heapcam attaches, and a later JDK may refuse it: start the JVM "+
+			"with -XX:+EnableDynamicAgentLoading, with `heapcam run`, or with the option that "+
 			"`heapcam doctor --java-tool-options` prints", j.Major)
 	}
 	if j.graal {

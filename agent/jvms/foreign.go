@@ -76,7 +76,8 @@ func isNativeImage(f io.ReaderAt) bool {
 		return false
 	}
 	for i := range rows {
-		if at := uint64(le.Uint32(t[i*row+rowNameAt:])); at < size && bytes.HasPrefix(text[at:], []byte(".svm_heap\x00")) {
+		at := uint64(le.Uint32(t[i*row+rowNameAt:]))
+		if at < size && bytes.HasPrefix(text[at:], []byte(".svm_heap\x00")) {
 			return true
 		}
 	}

@@ -180,7 +180,7 @@ func TestOtherVMs(t *testing.T) {
 	}
 }
 
-// TestNativeImage: a program that GraalVM has compiled is no JVM, and is told from others.
+// TestNativeImage: a program that GraalVM has compiled is no JVM, and differs from others.
 func TestNativeImage(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {

@@ -12,8 +12,9 @@
 //  2. Inspecting changes nothing: no signal, no attach, no file.
 //  3. A process that ends while it is inspected is left out; it is no error.
 //
-// What it does not do: attach (package attach), read rings (shmring), see JVMs of other kinds than HotSpot. On
-// systems other than Linux List finds nothing and says ErrUnsupported.
+// What it does not do: attach (package attach), read rings (shmring). Of VMs of other kinds than HotSpot it names
+// OpenJ9, and a program that GraalVM has compiled where its pid is asked for. On systems other than Linux List finds
+// nothing and says ErrUnsupported.
 package jvms
 
 import (

@@ -263,7 +263,8 @@ func TestDynamicLoading(t *testing.T) {
 		{25, on + " " + off, nil, false, false},
 		{25, off, func(j *JVM) { j.Recorded = true }, true, false},
 	} {
-		j := JVM{Major: c.major, Collector: "G1", PerfData: true, readable: true, shmFree: -1, Args: strings.Fields(c.args)}
+		j := JVM{Major: c.major, Collector: "G1", PerfData: true, readable: true, shmFree: -1,
+			Args: strings.Fields(c.args)}
 		if c.change != nil {
 			c.change(&j)
 		}

@@ -23,10 +23,10 @@ func newDoctorCmd() *cobra.Command {
 		Long: `Run this first on a new host, and whenever a JVM is not recorded. It looks at JVMs from outside and
 changes nothing. For each JVM that heapcam cannot record it gives the reason and a remedy.
 
-Some JVMs refuse an attach: with -XX:+DisableAttachMechanism, or with a read-only /tmp. Start these with the line that
---java-tool-options prints in their environment; they then load the probe by themselves. An agent with
-` + "`discover: true`" + `, as the packages configure it, finds and records them. The line adds the option to the
-present value of
+Some JVMs refuse an attach: with -XX:+DisableAttachMechanism, -XX:-EnableDynamicAgentLoading or a read-only /tmp.
+Others print a warning on stderr: those of JDK 21 and later. Start these with the line that --java-tool-options prints
+in their environment; they then load the probe by themselves. An agent with
+` + "`discover: true`" + `, as the packages configure it, finds and records them. The line keeps the present value of
 JAVA_TOOL_OPTIONS.`,
 		Example: "  heapcam doctor\n  heapcam doctor 4711\n  export \"$(heapcam doctor --java-tool-options)\"",
 		Args:    atMostOne("JVM"),

@@ -62,7 +62,8 @@ func TestJavaEnv(t *testing.T) {
 			})
 			r.end(t, file)
 			await(t, "the end", func() bool { s, _ = d.of(t, r.pid()); return s.Phase.Over() })
-			if said := r.stderr.String(); strings.Contains(said, "loaded dynamically") || strings.Contains(said, "heapcam: ") {
+			said := r.stderr.String()
+			if strings.Contains(said, "loaded dynamically") || strings.Contains(said, "heapcam: ") {
 				t.Errorf("JDK %d %s: %s", major, closed, said)
 			}
 			verify(t, s.Dir, 1)

@@ -388,7 +388,8 @@ static DWORD WINAPI killer(void *p) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 5) return fprintf(stderr, "arguments: PROBE.DLL OPTIONS COLLECTIONS end|kill|nojvmti [VERSION [NAME]]\n"), 2;
+    if (argc < 5)
+        return fprintf(stderr, "arguments: PROBE.DLL OPTIONS COLLECTIONS end|kill|nojvmti [VERSION [NAME]]\n"), 2;
     int collections = atoi(argv[3]);
     without_jvmti = !strcmp(argv[4], "nojvmti");
     if (argc > 5) version = argv[5];

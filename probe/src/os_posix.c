@@ -215,10 +215,11 @@ void guard_disarm(void) {
 
 _Noreturn void guard_leave(void) { siglongjmp(guard_env, 2); }
 
-// process_vm_readv copies what may not be there. Where it is missing (qemu-user) or refused, and where a seccomp filter is
-// in force, a file without a name copies instead: the kernel checks both addresses there too, and answers EFAULT. A filter
-// may end the process at a call that it does not know, and nobody can ask it. So below a filter nothing is called that the
-// JVM itself does not call: no pipe either. The file is in memory and lives for one copy, so threads share nothing.
+// process_vm_readv copies what may not be there. Where it is missing (qemu-user) or refused, and where a seccomp filter
+// is in force, a file without a name copies instead: the kernel checks both addresses there too, and answers EFAULT. A
+// filter may end the process at a call that it does not know, and nobody can ask it. So below a filter nothing is
+// called that the JVM itself does not call: no pipe either. The file is in memory and lives for one copy, so threads
+// share nothing.
 static volatile sig_atomic_t copy_by_file; // for good
 
 // What /proc says needs no call that a filter may forbid. A filter that comes later the thread that it is for asks for
@@ -264,7 +265,7 @@ static bool copied(void *dst, const void *src, size_t n) {
     return give_back(fd, ok);
 }
 
-// Whether each of n bytes can be read: what takes one file for a MiB takes a pause no longer than process_vm_readv does.
+// Whether each of n bytes can be read. One file for a MiB takes a pause about twice as long as process_vm_readv does.
 static bool readable(const struct iovec *from, size_t n) {
     int fd = scratch();
     return fd >= 0 && give_back(fd, writev(fd, from, (int)n) == (ssize_t)n);
