@@ -65,12 +65,16 @@ func (r *result) count(out string) {
 	}
 }
 
-var collectors = []string{"Serial", "Parallel", "G1"}
+var (
+	collectors = []string{"Serial", "Parallel", "G1"}
+	// at depth samples; columns of the parts that have tests of them
+	withoutAddresses = []string{"ZGC", "ZGenerational", "Shenandoah", "Epsilon"}
+)
 
 func collectorOf(test string) string {
 	for _, p := range strings.Split(test, "/") {
 		p, _, _ = strings.Cut(p, "#") // the second test of a name
-		if slices.Contains(collectors, p) {
+		if slices.Contains(collectors, p) || slices.Contains(withoutAddresses, p) {
 			return p
 		}
 	}
@@ -136,8 +140,8 @@ func (r *results) page() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `%s# JDKs
 
-heapcam records these JDKs on Linux (x86-64) with Serial, Parallel and G1. %s runs the tests of this
-page. A cell has the number of tests that passed. JDKs before %d are refused. [JVM tables](jvm-tables.md) says what
+heapcam records these JDKs on Linux (x86-64) with Serial, Parallel and G1, and with ZGC, Shenandoah and
+Epsilon at depth `+"`samples`"+` from 17 on. %s runs the tests of this page. A cell has the number of tests that passed. JDKs before %d are refused. [JVM tables](jvm-tables.md) says what
 happens on JDKs that are not here.
 
 | JDK | version |
@@ -153,22 +157,32 @@ happens on JDKs that are not here.
 		fmt.Fprintf(&b, "| %d | %s |\n", major, version)
 	}
 	for _, p := range set {
-		fmt.Fprintf(&b, "\n## %s\n\nIt shows: %s.\n\n| JDK | Serial | Parallel | G1 | other | failed | date |\n"+
-			"|---|---|---|---|---|---|---|\n", strings.ToUpper(p.name[:1])+p.name[1:], p.shows)
+		columns := r.columns(p.name)
+		fmt.Fprintf(&b, "\n## %s\n\nIt shows: %s.\n\n| JDK | %s | other | failed | date |\n|%s\n",
+			strings.ToUpper(p.name[:1])+p.name[1:], p.shows, strings.Join(columns, " | "),
+			strings.Repeat("---|", len(columns)+4))
 		for _, major := range probe.Tested() {
 			one := r.of(p.name, major)
 			if one == nil {
-				fmt.Fprintf(&b, "| %d | | | | | | not run |\n", major)
+				fmt.Fprintf(&b, "| %d |%s not run |\n", major, strings.Repeat(" |", len(columns)+2))
 				continue
 			}
 			fmt.Fprintf(&b, "| %d |", major)
-			for _, gc := range append(slices.Clone(collectors), "") {
+			for _, gc := range append(slices.Clone(columns), "") {
 				fmt.Fprintf(&b, " %s |", cell(one.Passed[gc]))
 			}
 			fmt.Fprintf(&b, " %s | %s |\n", cell(len(one.Failed)), one.Date)
 		}
 	}
 	return b.Bytes()
+}
+
+// columns are the collectors of a part.
+func (r *results) columns(part string) []string {
+	if part == "collectors" {
+		return withoutAddresses
+	}
+	return collectors
 }
 
 func cell(n int) string {
