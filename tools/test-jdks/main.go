@@ -47,7 +47,7 @@ var set = []part{
 	{"kills", "a killed JVM, recorder or agent leaves a whole recording", "^TestKill(JVM|Recorder|Agent)$",
 		4 * time.Minute, ""},
 	{"collectors", "sites, live samples and cycles of ZGC, Shenandoah and Epsilon at depth samples",
-		"^TestWatched(CheckJNI|Attach|Kill)?$", 6 * time.Minute, ""},
+		"^Test(Watched|WatchedCheckJNI|WatchedAttach|WatchedKill)$", 6 * time.Minute, ""},
 	{"guard", "a fault in a pause is recorded, and the recording goes on", "^TestGuard$", 2 * time.Minute, ""},
 	{"untested", "the self-check of a JDK that is taken for an untested one", "^TestUntested$", 3 * time.Minute, ""},
 }

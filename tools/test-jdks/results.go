@@ -140,9 +140,9 @@ func (r *results) page() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `%s# JDKs
 
-heapcam records these JDKs on Linux (x86-64) with Serial, Parallel and G1, and with ZGC, Shenandoah and
-Epsilon at depth `+"`samples`"+` from 17 on. %s runs the tests of this page. A cell has the number of tests that passed. JDKs before %d are refused. [JVM tables](jvm-tables.md) says what
-happens on JDKs that are not here.
+heapcam records these JDKs on Linux (x86-64) with Serial, Parallel and G1, and from 17 on with ZGC,
+Shenandoah and Epsilon at depth `+"`samples`"+`. %s runs the tests of this page. A cell has the number of
+tests that passed. JDKs before %d are refused. [JVM tables](jvm-tables.md) says what happens on JDKs that are not here.
 
 | JDK | version |
 |---|---|
