@@ -260,6 +260,8 @@ func (rep *Report) next(name string) (out []ui.Text) {
 		return append(out, ui.Sprintf("heapcam dump --brief %s", file))
 	case len(rep.Suspects) > 0:
 		out = append(out, ui.Sprintf("heapcam leaks %s", file))
+	case rep.Watched != nil:
+		out = append(out, ui.Sprintf("heapcam history %s", file))
 	default:
 		out = append(out, ui.Sprintf("heapcam histogram --sites %s", file))
 	}

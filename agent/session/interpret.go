@@ -105,6 +105,9 @@ func (s *Session) learn(m trace.Meta) (fresh []trace.Note, changed bool) {
 			st.VM, st.Probe, st.Interval = m.JVM.VM, m.JVM.Probe, m.JVM.Interval
 			st.Depth = DepthName(m.JVM.Depth)
 			st.DepthAsked = st.Depth
+			if c := m.JVM.Collector; trace.Concurrent(c) {
+				st.DepthWhy = "depth samples: the collector is " + trace.CollectorNames.String(c)
+			}
 			// A later agent continues the recording of an earlier one, and the ring's counters cover both.
 			if t := time.UnixMilli(int64(m.JVM.T0WallMS)); m.JVM.T0WallMS != 0 && t.Before(st.Since) {
 				st.Since = t

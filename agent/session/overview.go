@@ -95,6 +95,9 @@ func (o *overview) types(est *coverage.Live) ([]trace.TypeSum, uint64) {
 }
 
 func sites(y *trace.Sync, est *coverage.Live) ([]trace.SiteSum, uint64) {
+	if len(y.Watching) > 0 { // what such samples stand for is not only their weight
+		return nil, 0
+	}
 	type site struct{ typ, frame uint64 }
 	type sum struct {
 		trace.SiteSum

@@ -119,13 +119,17 @@ func Counts(r heap.Reader) bool {
 	return yes
 }
 
+// noState also says why it may be so.
+const noState = "the state is known after no collection; at depth samples, as with ZGC, Shenandoah and Epsilon, it " +
+	"never is: see heapcam report and heapcam history"
+
 // FindAmong is Find for who has all points of the recording.
 func FindAmong(ref string, points []Point) (uint64, error) {
 	if n, err := strconv.ParseUint(ref, 10, 64); err == nil {
 		return n, nil
 	}
 	if len(points) == 0 {
-		return 0, NotThere("the state is known after no collection")
+		return 0, NotThere(noState)
 	}
 	switch ref {
 	case "first":

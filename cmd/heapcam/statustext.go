@@ -221,6 +221,8 @@ func remarks(s *session.Status) (out []ui.Text) {
 	switch {
 	case s.DepthWhy != "" && s.Depth != s.DepthAsked:
 		say("depth %s was requested. Now in force: %s", s.DepthAsked, s.DepthWhy)
+	case s.Depth != "" && s.Depth != defaultDepth && s.DepthWhy != "":
+		say("recorded at %s", s.DepthWhy)
 	case s.Depth != "" && s.Depth != defaultDepth:
 		say("recorded at depth %s", s.Depth)
 	}

@@ -21,13 +21,31 @@ import (
 
 // withoutAddresses are the collectors of which samples alone are recorded.
 var withoutAddresses = []struct {
-	name, heap string
-	opts       []string
-	drop       int // objects a second that the program drops
+	name, collector, heap string
+	opts                  []string
+	drop                  int // objects a second that the program drops
+	last                  int // JDK that has the options, 0: all from 17 on
 }{
-	{"ZGC", "300m", []string{"-XX:+UseZGC"}, 2_000_000},
-	{"Shenandoah", "300m", []string{"-XX:+UseShenandoahGC"}, 2_000_000},
-	{"Epsilon", "2g", []string{"-XX:+UnlockExperimentalVMOptions", "-XX:+UseEpsilonGC"}, 500_000},
+	{"ZGC", "ZGC", "300m", []string{"-XX:+UseZGC"}, 2_000_000, 0},
+	{"ZGenerational", "ZGC", "300m", []string{"-XX:+UseZGC", "-XX:+ZGenerational"}, 2_000_000, 21},
+	{"Shenandoah", "Shenandoah", "300m", []string{"-XX:+UseShenandoahGC"}, 2_000_000, 0},
+	{"Epsilon", "Epsilon", "2g", []string{"-XX:+UnlockExperimentalVMOptions", "-XX:+UseEpsilonGC"}, 500_000, 0},
+}
+
+// eachWithoutAddresses runs f on every such collector of every JDK. all: also on Epsilon, which never collects.
+func eachWithoutAddresses(t *testing.T, all bool, f func(t *testing.T, major, i int)) {
+	for i, c := range withoutAddresses {
+		first := 17
+		if c.last != 0 { // generations came with 21
+			first = 21
+		}
+		if c.name == "Epsilon" && !all {
+			continue
+		}
+		for _, major := range between(first, c.last) {
+			t.Run(fmt.Sprintf("%s/%d", c.name, major), func(t *testing.T) { f(t, major, i) })
+		}
+	}
 }
 
 type siteRow struct {
@@ -122,45 +140,42 @@ func runWatched(t *testing.T, major, i, seconds int, opts ...string) (*running, 
 // address: sites of all samples, what lives of those that are watched, and each cycle that is in the JVM's log.
 func TestWatched(t *testing.T) {
 	const seconds = 8
-	for i, c := range withoutAddresses {
-		for _, major := range majors() {
-			t.Run(fmt.Sprintf("%s/%d", c.name, major), func(t *testing.T) {
-				r, rep := runWatched(t, major, i, seconds)
-				if rep.Collector != c.name || rep.Lost != 0 {
-					t.Errorf("%s, %d collections lost", rep.Collector, rep.Lost)
-				}
-				if c.name == "Epsilon" {
-					if n := rep.cycles(); len(n) != 0 {
-						t.Errorf("cycles %v of a JVM that never collects", n)
-					}
-				} else if got, want := rep.cycles(), logged(t, r.gclog); !slices.Equal(got, want) {
-					t.Errorf("cycles %v, the JVM logged %v", got, want)
-				}
-				for method, n := range map[string]float64{"leak": 20000 * seconds, "drop": float64(c.drop) * seconds} {
-					if row := at(rep.Watched.Allocated, method); !within(row, n, 1.5) {
-						t.Errorf("%s allocated %.0f, estimated %.0f (%.0f to %.0f)", method, n, row.Objects,
-							row.ObjectsLow, row.ObjectsHigh)
-					}
-				}
-				// The estimate rests on few samples: it may miss, but not by much.
-				if row := at(rep.Sites, "keep"); row.Samples > 0 && !within(row, 20000, 4) {
-					t.Errorf("20000 kept, estimated %.0f (%.0f to %.0f)", row.Objects, row.ObjectsLow, row.ObjectsHigh)
-				}
-				live, all := at(rep.Sites, "drop"), at(rep.Watched.Allocated, "drop")
-				if c.name == "Epsilon" {
-					if !within(live, all.Objects, 3) {
-						t.Errorf("%.0f objects live, %.0f were allocated, none is ever freed", live.Objects, all.Objects)
-					}
-				} else if live.Objects > all.Objects/20 {
-					t.Errorf("%.0f of %.0f dropped objects live", live.Objects, all.Objects)
-				}
-				if leak := at(rep.Sites, "leak"); !within(leak, 20000*seconds*0.6, 3) {
-					t.Errorf("%d leaked, %.0f live (%.0f to %.0f)", 20000*seconds, leak.Objects, leak.ObjectsLow,
-						leak.ObjectsHigh)
-				}
-			})
+	eachWithoutAddresses(t, true, func(t *testing.T, major, i int) {
+		c := withoutAddresses[i]
+		r, rep := runWatched(t, major, i, seconds)
+		if rep.Collector != c.collector || rep.Lost != 0 {
+			t.Errorf("%s, %d collections lost", rep.Collector, rep.Lost)
 		}
-	}
+		if c.name == "Epsilon" {
+			if n := rep.cycles(); len(n) != 0 {
+				t.Errorf("cycles %v of a JVM that never collects", n)
+			}
+		} else if got, want := rep.cycles(), logged(t, r.gclog); !slices.Equal(got, want) {
+			t.Errorf("cycles %v, the JVM logged %v", got, want)
+		}
+		for method, n := range map[string]float64{"leak": 20000 * seconds, "drop": float64(c.drop) * seconds} {
+			if row := at(rep.Watched.Allocated, method); !within(row, n, 1.5) {
+				t.Errorf("%s allocated %.0f, estimated %.0f (%.0f to %.0f)", method, n, row.Objects,
+					row.ObjectsLow, row.ObjectsHigh)
+			}
+		}
+		// The estimate rests on few samples: it may miss, but not by much.
+		if row := at(rep.Sites, "keep"); row.Samples > 0 && !within(row, 20000, 4) {
+			t.Errorf("20000 kept, estimated %.0f (%.0f to %.0f)", row.Objects, row.ObjectsLow, row.ObjectsHigh)
+		}
+		live, all := at(rep.Sites, "drop"), at(rep.Watched.Allocated, "drop")
+		if c.name == "Epsilon" {
+			if !within(live, all.Objects, 3) {
+				t.Errorf("%.0f objects live, %.0f were allocated, none is ever freed", live.Objects, all.Objects)
+			}
+		} else if live.Objects > all.Objects/20 {
+			t.Errorf("%.0f of %.0f dropped objects live", live.Objects, all.Objects)
+		}
+		if leak := at(rep.Sites, "leak"); !within(leak, 20000*seconds*0.6, 3) {
+			t.Errorf("%d leaked, %.0f live (%.0f to %.0f)", 20000*seconds, leak.Objects, leak.ObjectsLow,
+				leak.ObjectsHigh)
+		}
+	})
 }
 
 // within says whether a number is in the interval of a row, widened by a factor.
@@ -170,17 +185,13 @@ func within(r siteRow, n, factor float64) bool {
 
 // TestWatchedCheckJNI runs the same with -Xcheck:jni, which must have nothing to say.
 func TestWatchedCheckJNI(t *testing.T) {
-	for i, c := range withoutAddresses {
-		for _, major := range majors() {
-			t.Run(fmt.Sprintf("%s/%d", c.name, major), func(t *testing.T) {
-				r, rep := runWatched(t, major, i, 2, "-Xcheck:jni")
-				out := r.stdout.String()
-				if strings.Contains(out, "WARNING") || strings.Contains(out, "FATAL") || rep.Samples == 0 {
-					t.Errorf("-Xcheck:jni, %d samples:\n%s", rep.Samples, tail(out))
-				}
-			})
+	eachWithoutAddresses(t, true, func(t *testing.T, major, i int) {
+		r, rep := runWatched(t, major, i, 2, "-Xcheck:jni")
+		out := r.stdout.String()
+		if strings.Contains(out, "WARNING") || strings.Contains(out, "FATAL") || rep.Samples == 0 {
+			t.Errorf("-Xcheck:jni, %d samples:\n%s", rep.Samples, tail(out))
 		}
-	}
+	})
 }
 
 var weakRefs = regexp.MustCompile(`weak refs: (\d+)`)
@@ -202,88 +213,84 @@ func (r *running) weakGlobals(t *testing.T, major int) int {
 func TestWatchedAttach(t *testing.T) {
 	d := newDaemon(t, "--max-trace-size", "16MiB", "--emergency", "off", "--sampling", "64KiB")
 	d.start(t)
-	for _, c := range withoutAddresses[:2] {
-		for _, major := range majors() {
-			t.Run(fmt.Sprintf("%s/%d", c.name, major), func(t *testing.T) {
-				p := program{major: major, heap: c.heap, opts: c.opts, main: "Watched",
-					args: []string{"60", "20000", "2000000"}}
-				r := p.plain(t)
-				await(t, "pid", func() bool { return r.pid() > 0 })
-				before := r.weakGlobals(t, major)
-				var dirs []string
-				for range 2 {
-					if errs, code := d.attach(t, r.pidText()); code != 0 {
-						t.Fatalf("attach: status %d: %s", code, errs)
+	eachWithoutAddresses(t, false, func(t *testing.T, major, i int) {
+		c := withoutAddresses[i]
+		p := program{major: major, heap: c.heap, opts: c.opts, main: "Watched",
+			args: []string{"60", "20000", "2000000"}}
+		r := p.plain(t)
+		await(t, "pid", func() bool { return r.pid() > 0 })
+		before := r.weakGlobals(t, major)
+		var dirs []string
+		for range 2 {
+			if errs, code := d.attach(t, r.pidText()); code != 0 {
+				t.Fatalf("attach: status %d: %s", code, errs)
+			}
+			var s session.Status
+			find := func() bool {
+				for _, s = range d.status(t).JVMs {
+					if s.PID == r.pid() && !slices.Contains(dirs, s.Dir) {
+						return true
 					}
-					var s session.Status
-					find := func() bool {
-						for _, s = range d.status(t).JVMs {
-							if s.PID == r.pid() && !slices.Contains(dirs, s.Dir) {
-								return true
-							}
-						}
-						return false
-					}
-					await(t, "cycles", func() bool { return find() && s.LastGC > 4 && s.Samples > 100 })
-					if s.Depth != "samples" {
-						t.Errorf("depth %s", s.Depth)
-					}
-					if n := r.weakGlobals(t, major); n <= before {
-						t.Errorf("%d weak globals while it is recorded, %d before", n, before)
-					}
-					if _, errs, code := heapcam(t, "detach", r.pidText(), "--socket", d.sock); code != 0 {
-						t.Fatalf("detach: status %d: %s", code, errs)
-					}
-					await(t, "the end of the recording", func() bool { return find() && s.Phase.Over() })
-					await(t, "the weak globals gone", func() bool { return r.weakGlobals(t, major) <= before })
-					verify(t, s.Dir, 1)
-					dirs = append(dirs, s.Dir)
 				}
-			})
+				return false
+			}
+			await(t, "cycles", func() bool { return find() && s.LastGC > 4 && s.Samples > 100 })
+			if s.Depth != "samples" {
+				t.Errorf("depth %s", s.Depth)
+			}
+			if n := r.weakGlobals(t, major); n <= before {
+				t.Errorf("%d weak globals while it is recorded, %d before", n, before)
+			}
+			if _, errs, code := heapcam(t, "detach", r.pidText(), "--socket", d.sock); code != 0 {
+				t.Fatalf("detach: status %d: %s", code, errs)
+			}
+			await(t, "the end of the recording", func() bool { return find() && s.Phase.Over() })
+			await(t, "the weak globals gone", func() bool { return r.weakGlobals(t, major) <= before })
+			verify(t, s.Dir, 1)
+			dirs = append(dirs, s.Dir)
 		}
-	}
+	})
 	d.stop(t)
 }
 
 // TestWatchedKill kills a JVM at a random moment: what was recorded up to then can be read.
 func TestWatchedKill(t *testing.T) {
-	for _, c := range withoutAddresses[:2] {
-		t.Run(c.name, func(t *testing.T) {
-			p := program{major: 25, heap: c.heap, opts: c.opts, main: "Watched", args: []string{"60", "20000", "2000000"},
-				limit: "1MiB"}
-			r := p.start(t)
-			await(t, "pid", func() bool { return r.pid() > 0 })
-			await(t, "cycles", func() bool {
-				b, _ := os.ReadFile(r.gclog)
-				return len(gcNumber.FindAll(b, -1)) > 5
-			})
-			time.Sleep(time.Duration(rand.IntN(1000)) * time.Millisecond)
-			if err := syscall.Kill(r.pid(), syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			if code := r.wait(t); code != 128+9 {
-				t.Errorf("status %d, want 137", code)
-			}
-			dir := r.recorded(t).dir
-			verify(t, dir, 1)
-			rec, err := ringstore.OpenRecording(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer rec.Close()
-			cycles := 0
-			for _, f := range rec.Files {
-				for b, err := range f.Blocks() {
-					if err != nil {
-						t.Error(err)
-					} else if e, err := trace.DecodeEpoch(b); err == nil && e.HasCycle && e.Cycle.Pauses > 0 {
-						cycles++
-					}
+	eachWithoutAddresses(t, false, func(t *testing.T, major, i int) {
+		c := withoutAddresses[i]
+		p := program{major: major, heap: c.heap, opts: c.opts, main: "Watched", args: []string{"60", "20000", "2000000"},
+			limit: "1MiB"}
+		r := p.start(t)
+		await(t, "pid", func() bool { return r.pid() > 0 })
+		await(t, "cycles", func() bool {
+			b, _ := os.ReadFile(r.gclog)
+			return len(gcNumber.FindAll(b, -1)) > 5
+		})
+		time.Sleep(time.Duration(rand.IntN(1000)) * time.Millisecond)
+		if err := syscall.Kill(r.pid(), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if code := r.wait(t); code != 128+9 {
+			t.Errorf("status %d, want 137", code)
+		}
+		dir := r.recorded(t).dir
+		verify(t, dir, 1)
+		rec, err := ringstore.OpenRecording(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rec.Close()
+		cycles := 0
+		for _, f := range rec.Files {
+			for b, err := range f.Blocks() {
+				if err != nil {
+					t.Error(err)
+				} else if e, err := trace.DecodeEpoch(b); err == nil && e.HasCycle && e.Cycle.Pauses > 0 {
+					cycles++
 				}
 			}
-			if cycles == 0 {
-				t.Error("no cycle is in the recording")
-			}
-		})
-	}
+		}
+		if cycles == 0 {
+			t.Error("no cycle is in the recording")
+		}
+	})
 }

@@ -176,7 +176,6 @@ static bool no_cycle_runs(void) {
 static void note_used(JNIEnv *jni) {
     uint64_t used = heap_in_use(jni);
     if (!used) return;
-    atomic_store_explicit(ring64(HC_RING_OFF_LIVE_BYTES), used, memory_order_relaxed);
     for (uint32_t i = 0; i < nopen; i++)
         if (used < open_ones[i].after) open_ones[i].after = used;
 }

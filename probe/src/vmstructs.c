@@ -110,6 +110,8 @@ static bool know_collector(char *why) {
     if (on(SHENANDOAH_GC) && on(SHENANDOAH_MODE) &&
         (!vm_peek_string(mode, sizeof mode, flags[SHENANDOAH_MODE].value) || !strcmp(mode, "generational")))
         return fail(why, "Shenandoah with generations is untested; start without -XX:ShenandoahGCMode=generational");
+    if (vm.major < 17 && (on(ZGC) || on(SHENANDOAH_GC) || on(EPSILON_GC)))
+        return fail(why, "ZGC, Shenandoah and Epsilon are recorded from JDK 17 on; use Serial, Parallel or G1");
     vm.collector = on(SERIAL_GC)       ? HC_COLLECTOR_SERIAL
                    : on(PARALLEL_GC)   ? HC_COLLECTOR_PARALLEL
                    : on(G1_GC)         ? HC_COLLECTOR_G1

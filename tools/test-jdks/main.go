@@ -52,6 +52,8 @@ var set = []part{
 	{"kills", "a recording can be read as a whole after a kill of the JVM, the recorder or the " +
 		"agent", "^TestKill(JVM|Recorder|Agent)$",
 		4 * time.Minute, ""},
+	{"collectors", "ZGC, Shenandoah and Epsilon give right sites, live samples and cycles at depth samples",
+		"^Test(Watched|WatchedCheckJNI|WatchedAttach|WatchedKill)$", 6 * time.Minute, ""},
 	{"guard", "the recording continues after a memory fault of the probe in a " +
 		"pause", "^TestGuard$", 2 * time.Minute, ""},
 	{"untested", "the self-check accepts this JDK when the probe takes it for an untested " +

@@ -65,12 +65,16 @@ func (r *result) count(out string) {
 	}
 }
 
-var collectors = []string{"Serial", "Parallel", "G1"}
+var (
+	collectors = []string{"Serial", "Parallel", "G1"}
+	// at depth samples; columns of the parts that have tests of them
+	withoutAddresses = []string{"ZGC", "ZGenerational", "Shenandoah", "Epsilon"}
+)
 
 func collectorOf(test string) string {
 	for _, p := range strings.Split(test, "/") {
 		p, _, _ = strings.Cut(p, "#") // the second test of a name
-		if slices.Contains(collectors, p) {
+		if slices.Contains(collectors, p) || slices.Contains(withoutAddresses, p) {
 			return p
 		}
 	}
@@ -136,8 +140,9 @@ func (r *results) page() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `%s# JDKs
 
-heapcam records these JDKs on Linux (x86-64) with Serial, Parallel and G1. %s runs the tests of this
-page. JDKs before %d are refused. [JVM tables](jvm-tables.md) says what happens on JDKs that are not here.
+heapcam records these JDKs on Linux (x86-64) with Serial, Parallel and G1, and from 17 on with ZGC,
+Shenandoah and Epsilon at depth `+"`samples`"+`. %s runs the tests of this page. JDKs before %d are refused.
+[JVM tables](jvm-tables.md) says what happens on JDKs that are not here.
 
 A cell has the number of tests that passed. Newer JDKs have more tests, because they have more features. *Other* are
 tests that need no particular collector. A dash means that there is no such test for this JDK and collector, or that no
@@ -157,17 +162,18 @@ test failed. A JDK works if its rows have no failed test; failed ones are named 
 	}
 	for _, p := range set {
 		var failed []string
-		fmt.Fprintf(&b, "\n## %s\n\nThese tests show that %s.\n\n| JDK | Serial | Parallel | G1 | other | failed | "+
-			"date |\n"+
-			"|---|---|---|---|---|---|---|\n", strings.ToUpper(p.name[:1])+p.name[1:], p.shows)
+		columns := r.columns(p.name)
+		fmt.Fprintf(&b, "\n## %s\n\nThese tests show that %s.\n\n| JDK | %s | other | failed | date |\n|%s\n",
+			strings.ToUpper(p.name[:1])+p.name[1:], p.shows, strings.Join(columns, " | "),
+			strings.Repeat("---|", len(columns)+4))
 		for _, major := range probe.Tested() {
 			one := r.of(p.name, major)
 			if one == nil {
-				fmt.Fprintf(&b, "| %d | | | | | | not run |\n", major)
+				fmt.Fprintf(&b, "| %d |%s not run |\n", major, strings.Repeat(" |", len(columns)+2))
 				continue
 			}
 			fmt.Fprintf(&b, "| %d |", major)
-			for _, gc := range append(slices.Clone(collectors), "") {
+			for _, gc := range append(slices.Clone(columns), "") {
 				fmt.Fprintf(&b, " %s |", cell(one.Passed[gc]))
 			}
 			fmt.Fprintf(&b, " %s | %s |\n", cell(len(one.Failed)), one.Date)
@@ -180,6 +186,14 @@ test failed. A JDK works if its rows have no failed test; failed ones are named 
 		}
 	}
 	return b.Bytes()
+}
+
+// columns are the collectors of a part.
+func (r *results) columns(part string) []string {
+	if part == "collectors" {
+		return withoutAddresses
+	}
+	return collectors
 }
 
 func cell(n int) string {

@@ -5,6 +5,8 @@ import { name } from './ask.js';
 
 let line = null,
   rows = [],
+  // what is known of a JVM whose objects have no address (ZGC, Shenandoah, Epsilon); null: it has them
+  watched = null,
   picked,
   table,
   parent;
@@ -25,6 +27,7 @@ export function show(main, data, params) {
   parent = main;
   const r = data.report;
   rows = r.collections;
+  watched = r.watched || null;
   const heads = h(
     'ul',
     { class: 'cards', id: 'headlines' },
@@ -56,10 +59,26 @@ export function show(main, data, params) {
       ['Window', h('span', {}, when(r.from), ' to ', when(r.to), ` (${span(r.window_ns)})`)],
       ['Collections', `${count(rows.length)} (${count(rows[0].gc)} to ${count(rows[rows.length - 1].gc)})`],
       ['GC pauses', `${span(r.pause_ns)} in total`],
+      watched
+        ? ['Watched samples', `${count(watched.samples)} of ${count(r.samples)}: ${count(watched.live)} live, ` +
+            `${count(watched.undecided)} undecided`]
+        : null,
       ['heapcam overhead', `${span(r.probe_ns)}, ${share(probe)} of the window`, added],
       ['End', r.end],
     ]),
   );
+  if (watched) {
+    const known = [
+      h(
+        'p',
+        { class: 'quiet' },
+        `With ${r.collector} heapcam records samples only: which classes live, and how many objects, is not known.`,
+      ),
+      sites('Allocation sites with the most live bytes at the end (estimated from watched samples)', r.sites),
+      sites('Allocation sites that allocated most (estimated from all samples)', watched.allocated),
+    ];
+    main.append(...known.filter(Boolean));
+  }
   picked = h('div', { class: 'panel', id: 'picked', 'aria-live': 'polite' });
   main.append(picked);
   const charts = h('div', { id: 'timeline' });
@@ -79,6 +98,34 @@ export function show(main, data, params) {
   main.append(table);
   update(data, params);
 }
+
+// sites is a table of the first allocation sites, which are estimates with their intervals.
+function sites(title, all) {
+  if (!all.length) return null;
+  const row = s =>
+    h(
+      'tr',
+      {},
+      h('td', { class: 'n' }, bytes(s.bytes)),
+      h('td', { class: 'n' }, `${bytes(s.bytes_low)} to ${bytes(s.bytes_high)}`),
+      h('td', { class: 'n' }, count(s.samples)),
+      h('td', { class: 'name' }, s.class + ' at ' + (s.site.length ? place(s.site[0]) : 'an unknown site')),
+    );
+  const heads = ['Bytes', '95 % interval', 'Samples', 'Class and allocation site'];
+  return h(
+    'details',
+    { class: 'watched', open: true },
+    h('summary', {}, title),
+    h(
+      'table',
+      {},
+      h('thead', {}, h('tr', {}, heads.map(t => h('th', {}, t)))),
+      h('tbody', {}, all.slice(0, 10).map(row)),
+    ),
+  );
+}
+
+const place = f => `${f.class}.${f.method}` + (f.line ? `(${f.file}:${f.line})` : '');
 
 // link is the address of the view that a headline names.
 function link(view) {
@@ -104,6 +151,10 @@ function damage(r) {
 const overhead = c => c.probe_ns + (c.sync_ns || 0);
 const added = 'Time that heapcam added to GC pauses';
 
+// withAddresses are the charts of what is not known where objects have no address.
+const coverage = 'Site coverage: share of live bytes whose allocation site is known';
+const withAddresses = ['Live objects', coverage];
+
 function draw(box, data) {
   const times = rows.map(c => Date.parse(c.time) / 1000);
   // The times of a chart must ascend.
@@ -114,15 +165,17 @@ function draw(box, data) {
     ['young', 'c0'],
     ['mixed', 'c2'],
     ['full', 'c3'],
+    ['minor', 'c0'],
+    ['major', 'c3'],
     ['other', 'c7'],
   ];
-  const kind = c => (['young', 'mixed', 'full'].includes(c.kind) ? c.kind : 'other');
+  const kind = c => (['young', 'mixed', 'full', 'minor', 'major'].includes(c.kind) ? c.kind : 'other');
   const total = c =>
     c.coverage.exact_bytes + c.coverage.inferred_bytes + c.coverage.before_recording_bytes + c.coverage.unknown_bytes;
   const part = k => of(c => (c.known && total(c) ? c.coverage[k] / total(c) : null));
   const marks = [];
   rows.forEach((c, i) => {
-    if (c.lost_epochs || c.missed_collections || !c.known) marks.push({ index: i, class: 'c4', dash: [2, 3] });
+    if (c.lost_epochs || c.missed_collections || (!c.known && !watched)) marks.push({ index: i, class: 'c4', dash: [2, 3] });
     else if (c.sync_point) marks.push({ index: i, class: 'c2', dash: [6, 4] });
   });
   for (const x of data.incidents) {
@@ -146,7 +199,7 @@ function draw(box, data) {
         height: 180,
         extra: dash,
         series: [
-          { name: 'old', class: 'c0', values: of(c => c.old_bytes), kind: 'area' },
+          { name: watched ? 'heap' : 'old', class: 'c0', values: of(c => c.old_bytes), kind: 'area' },
           { name: 'humongous', class: 'c4', values: of(c => c.humongous_bytes), kind: 'area' },
           { name: 'survivor', class: 'c1', values: of(c => c.survivor_bytes), kind: 'area' },
           { name: 'eden', class: 'c5', values: of(c => c.eden_bytes), kind: 'area' },
@@ -189,7 +242,7 @@ function draw(box, data) {
         ],
       },
       {
-        title: 'Site coverage: share of live bytes whose allocation site is known',
+        title: coverage,
         format: share,
         stacked: true,
         height: 90,
@@ -201,7 +254,7 @@ function draw(box, data) {
           { name: 'unknown', class: 'c1', values: part('unknown_bytes'), kind: 'area' },
         ],
       },
-    ].filter(c => c.series.length),
+    ].filter(c => c.series.length && !(watched && withAddresses.includes(c.title))),
     { choose, marks, label: plural(rows.length, 'collection') },
   );
   line.describeAt = i => `collection ${count(rows[i].gc)}, ${clock(rows[i].time, true)}, ${rows[i].kind}: `;
@@ -246,10 +299,13 @@ function one(c) {
     facts([
       ['Kind', c.kind],
       ['Cause', c.cause],
-      ['Pause', span(c.pause_ns)],
+      [c.pauses ? plural(c.pauses, 'pause') : 'Pause', span(c.pause_ns)],
+      c.cycle_ns ? ['Concurrent cycle', span(c.cycle_ns)] : null,
       ['heapcam overhead', span(overhead(c)), added],
       ['Heap used', `${bytes(c.before_bytes)} → ${bytes(c.used_bytes)}`],
-      ['Live', c.known ? `${plural(c.objects, 'object')}, ${bytes(c.bytes)}` : 'heap state unknown'],
+      watched
+        ? null
+        : ['Live', c.known ? `${plural(c.objects, 'object')}, ${bytes(c.bytes)}` : 'heap state unknown'],
       c.sync_point ? ['Sync point', 'yes'] : null,
       c.lost_epochs ? ['Lost collections before it', count(c.lost_epochs)] : null,
       c.missed_collections ? ['Missed collections before it', count(c.missed_collections)] : null,
@@ -314,7 +370,7 @@ function list(from = 0) {
               c.sync_point ? 'sync point' : '',
               c.lost_epochs ? `${plural(c.lost_epochs, 'lost collection')} before it` : '',
               c.missed_collections ? `${plural(c.missed_collections, 'missed collection')} before it` : '',
-              c.known ? '' : 'heap state unknown',
+              c.known || watched ? '' : 'heap state unknown',
             ]
               .filter(Boolean)
               .join(', '),
