@@ -54,7 +54,8 @@ func TestFollow(t *testing.T) {
 		len(a.Leaves) != 1 || a.Leaves["TestA/one"] != 3.5 {
 		t.Errorf("%+v", a)
 	}
-	if !slices.Contains(x["TestB"].Output, "    b_test.go:9: wrong") || !slices.Contains(x["TestD"].Output, "panic: over") {
+	if !slices.Contains(x["TestB"].Output, "    b_test.go:9: wrong") ||
+		!slices.Contains(x["TestD"].Output, "panic: over") {
 		t.Errorf("what the failed tests said is missing: %+v %+v", x["TestB"], x["TestD"])
 	}
 	if left := r.left("p", r.Stages["p"].Names); !slices.Equal(left, []string{"TestB", "TestD", "TestE"}) {

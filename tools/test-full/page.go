@@ -27,7 +27,8 @@ func machine() string {
 			memory = fmt.Sprintf(", %d GiB of memory", (kib+1<<19)>>20)
 		}
 	}
-	return fmt.Sprintf("%d cores%s, %s/%s, %s", runtime.NumCPU(), memory, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return fmt.Sprintf("%d cores%s, %s/%s, %s", runtime.NumCPU(), memory, runtime.GOOS, runtime.GOARCH,
+		runtime.Version())
 }
 
 // page is the text of the page.

@@ -170,7 +170,8 @@ func (r *results) done(stage string) {
 	if c.failed > 0 {
 		word = "FAIL"
 	}
-	fmt.Printf("%s\t%s\t%.1fs\t%d passed, %d failed, %d skipped\n", word, stage, c.seconds, c.passed, c.failed, c.skipped)
+	fmt.Printf("%s\t%s\t%.1fs\t%d passed, %d failed, %d skipped\n", word, stage, c.seconds, c.passed, c.failed,
+		c.skipped)
 }
 
 // counts are how many tests of a stage ended how; left have not run, repeated passed after they had failed.

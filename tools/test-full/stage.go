@@ -32,7 +32,9 @@ type stage struct {
 const module = "github.com/heapcam/heapcam/"
 
 // raced are the packages with several goroutines.
-var raced = []string{"./agent/...", "./emergency", "./heap", "./ringstore", "./shmring", "./svc", "./syncpoint", "./web"}
+var raced = []string{
+	"./agent/...", "./emergency", "./heap", "./ringstore", "./shmring", "./svc", "./syncpoint", "./web",
+}
 
 // stages gives all there is, in the order in which it is reported.
 func stages() ([]stage, error) {
@@ -42,7 +44,8 @@ func stages() ([]stage, error) {
 	}
 	out := []stage{
 		{name: "go vet", command: []string{"go", "vet", "./..."}},
-		// Modules of their own: the types of Kubernetes, and Apache Arrow with gRPC and Thrift, are for their tests alone.
+		// Modules of their own: the types of Kubernetes, and Apache Arrow with gRPC and Thrift, are for their tests
+		// alone.
 		{name: "packaging/kubernetes", pkg: "./...", dir: "packaging/kubernetes", env: full},
 		{name: "analysis/export/arrowtest", pkg: "./...", dir: "analysis/export/arrowtest", env: full},
 	}
@@ -141,7 +144,8 @@ func (s *stage) run(ctx context.Context, r *results) error {
 	}
 	r.expect(s.name, names)
 	left := r.left(s.name, names)
-	if len(left) == 0 {
+	if len(left) == 0 { // of an earlier run
+		r.done(s.name)
 		return nil
 	}
 	args := append([]string{"test", "-json", "-count=1", "-timeout", "3h"}, s.args...)
@@ -171,6 +175,7 @@ const whole = "(as a whole)"
 func (s *stage) runCommand(ctx context.Context, r *results) error {
 	r.expect(s.name, []string{whole})
 	if len(r.left(s.name, []string{whole})) == 0 {
+		r.done(s.name)
 		return nil
 	}
 	begun := time.Now()
