@@ -178,8 +178,8 @@ type sample struct {
 const maxFresh = 1 << 20
 
 // Live follows a stream as it is recorded. Its cost per epoch follows the census and what the samples do; a sync point
-// is scanned if its total is not what the census says, or after a marking of G1: hardly ever but at the first. It is not
-// safe for concurrent use.
+// is scanned if its total is not what the census says, or after a marking of G1: hardly ever but at the first. It is
+// not safe for concurrent use.
 type Live struct {
 	recording   Recording
 	sweeps      trace.Sweeps

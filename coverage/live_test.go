@@ -48,7 +48,8 @@ func TestScans(t *testing.T) {
 // TestFillerOfOneSize puts a filler over one dead object between two listings, after a Remark: there are as many
 // objects and bytes as before, of other classes.
 func TestFillerOfOneSize(t *testing.T) {
-	for _, between := range [][]uint64{{trace.PauseRemark, trace.PauseCleanup}, {trace.PauseRemark}, {trace.PauseYoung}} {
+	for _, between := range [][]uint64{{trace.PauseRemark, trace.PauseCleanup}, {trace.PauseRemark},
+		{trace.PauseYoung}} {
 		types := trace.NewTypeTable(8)
 		if err := types.DefineAll([]trace.Type{{ID: 1, Size: 24, Name: "x/T"},
 			{ID: 2, Size: 24, Name: "x/Filler"}}); err != nil {

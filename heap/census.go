@@ -112,8 +112,8 @@ func (r *Census) list(s *trace.Sync) (attach, error) {
 	return at.attach, nil
 }
 
-// agrees says whether a sync point says nothing new: as many objects and bytes as are counted, none of which G1 may have
-// overwritten, and no live sample that is not known.
+// agrees says whether a sync point says nothing new: as many objects and bytes as are counted, none of which G1 may
+// have overwritten, and no live sample that is not known.
 func (r *Census) agrees(s *trace.Sync) bool {
 	if !r.Known || r.sweeps.Doubt() || s.Objects != uint64(r.totals.objects) || s.Bytes != r.totals.bytes {
 		return false

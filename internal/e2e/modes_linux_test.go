@@ -149,7 +149,8 @@ func TestEmergency(t *testing.T) {
 				rec := r.recorded(t)
 				natural, forced := 0, 0
 				for _, l := range r.pauses(t).lines {
-					if strings.HasPrefix(l, "Young") && (strings.Contains(l, "Jvmti") || strings.Contains(l, "System.gc")) {
+					if strings.HasPrefix(l, "Young") && (strings.Contains(l, "Jvmti") ||
+						strings.Contains(l, "System.gc")) {
 						continue // Parallel's, before the full one in the same stop
 					}
 					if strings.Contains(l, "Jvmti") {

@@ -136,8 +136,8 @@ func TestStableNames(t *testing.T) {
 				for site, samples := range n.loop {
 					// The first object of this thread that is sampled is chance.
 					if samples >= loopSamples && other.all[site]+other.lost < loopSamples {
-						t.Errorf("run %d has %d samples of a site, the other %d, of which %d were lost: %s", i+1, samples,
-							other.all[site], other.lost, site)
+						t.Errorf("run %d has %d samples of a site, the other %d, of which %d were lost: %s", i+1,
+							samples, other.all[site], other.lost, site)
 					}
 				}
 			}

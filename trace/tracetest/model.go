@@ -33,12 +33,12 @@ type Config struct {
 	SampleEvery int
 	// The rest are probabilities of an epoch being such; 0 is never. Full collections also come when old space is full.
 	Full, Remark, EvacFail, Fault, Drop float64
-	// Scrub has G1 put fillers over dead objects of old regions between a Remark and the next Cleanup, as that of JDK 20
-	// and later does. Nothing reports them: Epoch.State, which has them, is what a reader knows at sync points only.
+	// Scrub has G1 put fillers over dead objects of old regions between a Remark and the next Cleanup, as that of JDK
+	// 20 and later does. Nothing reports them: Epoch.State, which has them, is what a reader knows at sync points only.
 	Scrub bool
 	// Quiet is the probability of an epoch that was written while somebody else wrote the ring: what became of samples
-	// stands in the next epoch that is not. Forget is that of a fault which leaves it untold for ever, and Untyped that of
-	// a sample whose class the probe did not know yet.
+	// stands in the next epoch that is not. Forget is that of a fault after which nothing reports it, and Untyped that
+	// of a sample whose class the probe did not know yet.
 	Quiet, Forget, Untyped float64
 }
 

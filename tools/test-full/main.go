@@ -1,0 +1,129 @@
+// Command test-full runs all tests of the repository, the long ones too, and goes on where an earlier run was stopped.
+//
+//	test-full [-again] [PACKAGE ...]
+//	test-full -page
+//
+// Without packages it runs all. What has passed at this commit is not run again unless -again is given: the results
+// are in bin/test-full.json, test by test. A tree with changes has no commit to keep results for, and runs everything.
+// Afterwards docs/benchmarks/test-full.md says what ran; -page writes that page alone. The exit status is 1 if a test
+// failed, and 2 if the run was stopped.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// sideBySide is how many packages run at once. The end-to-end tests have the machine for themselves.
+const sideBySide = 2
+
+func main() {
+	again := flag.Bool("again", false, "run what has passed, too")
+	page := flag.Bool("page", false, "write the page of the results, and run nothing")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, *again, *page, flag.Args())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "test-full:", err)
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		os.Exit(2)
+	case err != nil:
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, again, page bool, packages []string) error {
+	commit, clean, err := treeState()
+	if err != nil {
+		return err
+	}
+	all, err := stages()
+	if err != nil {
+		return err
+	}
+	r := load(commit, clean && !again || page)
+	if page {
+		return writePage(r, all)
+	}
+	if !clean {
+		fmt.Println("the tree has changes: everything runs, and no results are kept")
+		r.file = ""
+	}
+	chosen, err := choose(all, packages)
+	if err != nil {
+		return err
+	}
+	err = runStages(ctx, r, chosen)
+	if ctx.Err() != nil {
+		return fmt.Errorf("stopped; the next run at this commit goes on from here: %w", context.Canceled)
+	}
+	if err != nil {
+		return err
+	}
+	failed := r.summary(os.Stdout, chosen)
+	if clean {
+		err = writePage(r, all)
+	}
+	if failed > 0 {
+		err = errors.Join(fmt.Errorf("%d tests failed", failed), err)
+	}
+	return err
+}
+
+// treeState gives the commit, and whether the tree is as it says. The tests themselves write to docs/benchmarks.
+func treeState() (commit string, clean bool, err error) {
+	out, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return "", false, fmt.Errorf("git rev-parse HEAD: %w", err)
+	}
+	changes, err := exec.Command("git", "status", "--porcelain", "--", ".", ":!docs/benchmarks").Output()
+	if err != nil {
+		return "", false, fmt.Errorf("git status: %w", err)
+	}
+	return strings.TrimSpace(string(out)), len(strings.TrimSpace(string(changes))) == 0, nil
+}
+
+// runStages runs stages, those that may share the machine side by side, and then the others.
+func runStages(ctx context.Context, r *results, chosen []stage) error {
+	next := make(chan stage)
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
+	for range sideBySide {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for s := range next {
+				if err := s.run(ctx, r); err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+				}
+			}
+		}()
+	}
+	for _, s := range chosen {
+		if !s.alone {
+			next <- s
+		}
+	}
+	close(next)
+	wait.Wait()
+	for _, s := range chosen {
+		if s.alone {
+			errs = append(errs, s.run(ctx, r))
+		}
+	}
+	return errors.Join(errs...)
+}

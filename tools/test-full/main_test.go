@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// stream is what go test -json says of a package in which A passes, B fails, C is skipped and D is running when the
+// test binary dies.
+const stream = `{"Action":"start"}
+{"Action":"run","Test":"TestA"}
+{"Action":"output","Test":"TestA","Output":"=== RUN   TestA\n"}
+{"Action":"run","Test":"TestA/one"}
+{"Action":"output","Test":"TestA/one","Output":"    a_test.go:7: not run: JDK 25 (HEAPCAM_FULL=1)\n"}
+{"Action":"pass","Test":"TestA/one","Elapsed":3.5}
+{"Action":"pass","Test":"TestA/two","Elapsed":0.1}
+{"Action":"pass","Test":"TestA","Elapsed":3.6}
+no line of its own
+{"Action":"output","Test":"TestB","Output":"    b_test.go:9: wrong\n"}
+{"Action":"fail","Test":"TestB","Elapsed":0.2}
+{"Action":"skip","Test":"TestC","Elapsed":0}
+{"Action":"run","Test":"TestD"}
+{"Action":"output","Test":"TestD","Output":"panic: over\n"}
+`
+
+func followed(t *testing.T, text string, err error) *results {
+	t.Helper()
+	r := &results{Stages: map[string]*stageResults{}, file: filepath.Join(t.TempDir(), "bin", "results.json")}
+	r.expect("p", []string{"TestA", "TestB", "TestC", "TestD", "TestE"})
+	w := watch{stage: "p", r: r, running: map[string]*outcome{}}
+	w.follow(context.Background(), strings.NewReader(text))
+	w.end(err, "")
+	return r
+}
+
+// TestFollow: tests are noted one by one as they end, and what had not ended when the command did has failed.
+func TestFollow(t *testing.T) {
+	r := followed(t, stream, errors.New("exit status 2"))
+	x := r.Stages["p"].Tests
+	for name, want := range map[string]string{"TestA": pass, "TestB": fail, "TestC": skip, "TestD": fail} {
+		if x[name] == nil || x[name].Result != want {
+			t.Errorf("%s: %+v, want %s", name, x[name], want)
+		}
+	}
+	if len(x) != 4 {
+		t.Errorf("%d tests", len(x))
+	}
+	if a := x["TestA"]; len(a.Output) > 0 || !slices.Equal(a.NotRun, []string{"not run: JDK 25 (HEAPCAM_FULL=1)"}) ||
+		len(a.Leaves) != 1 || a.Leaves["TestA/one"] != 3.5 {
+		t.Errorf("%+v", a)
+	}
+	if !slices.Contains(x["TestB"].Output, "    b_test.go:9: wrong") ||
+		!slices.Contains(x["TestD"].Output, "panic: over") {
+		t.Errorf("what the failed tests said is missing: %+v %+v", x["TestB"], x["TestD"])
+	}
+	if left := r.left("p", r.Stages["p"].Names); !slices.Equal(left, []string{"TestB", "TestD", "TestE"}) {
+		t.Errorf("%v are left", left)
+	}
+	if c := r.Stages["p"].count(); c.passed != 1 || c.failed != 2 || c.skipped != 1 || c.left != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestFailsAsAWhole: a command that fails without a failed test has failed, until its tests have ended.
+func TestFailsAsAWhole(t *testing.T) {
+	r := followed(t, `{"Action":"output","Output":"FAIL p [build failed]\n"}`, errors.New("exit status 1"))
+	if o := r.Stages["p"].Tests[whole]; o == nil || o.Result != fail {
+		t.Fatalf("%+v", r.Stages["p"])
+	}
+	r.put("p", "TestA", &outcome{Result: pass})
+	if c := r.Stages["p"].count(); c.failed != 0 || c.passed != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestResume: results are those of their commit alone, and are there again after a run that was stopped.
+func TestResume(t *testing.T) {
+	t.Chdir(t.TempDir())
+	r := load("abc", true)
+	r.put("p", "TestA", &outcome{Result: fail})
+	r.put("p", "TestA", &outcome{Result: pass})
+	if n := len(load("abc", true).left("p", []string{"TestA"})); n != 0 {
+		t.Errorf("%d left of a test that passed", n)
+	}
+	if o := load("abc", true).Stages["p"].Tests["TestA"]; o.Runs != 2 {
+		t.Errorf("%d runs", o.Runs)
+	}
+	for _, other := range []*results{load("abd", true), load("abc", false)} {
+		if n := len(other.left("p", []string{"TestA"})); n != 1 {
+			t.Errorf("%+v has results of another run", other)
+		}
+	}
+	if err := os.WriteFile(resultsFile, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(load("abc", true).Stages); n != 0 {
+		t.Errorf("%d stages of a torn file", n)
+	}
+}
+
+// TestPage: the page says which stages did not run, what passed only when it was repeated, and what was left out.
+func TestPage(t *testing.T) {
+	r := followed(t, stream, errors.New("exit status 2"))
+	r.put("p", "TestB", &outcome{Result: pass})
+	text := page(r, []stage{{name: "p"}, {name: "never"}}, "2 cores")
+	for _, want := range []string{"| p | 2 | 1 | 1 | 1 |", "| all of these | 2 | 1 | 1 | 1 |", "- `never`\n",
+		"- `TestB` of p: 2 runs\n", "- JDK 25 (HEAPCAM_FULL=1)\n", "- 3.50 s  TestA/one\n", "- Machine: 2 cores\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	var out strings.Builder
+	if n := r.summary(&out, []stage{{name: "p"}, {name: "never"}}); n != 1 ||
+		!strings.Contains(out.String(), "2 passed, 1 failed, 1 skipped") {
+		t.Errorf("%d failed:\n%s", n, &out)
+	}
+}
+
+// TestStages: each package with tests is a stage, once.
+func TestStages(t *testing.T) {
+	t.Chdir("../..")
+	all, err := stages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, s := range all {
+		if seen[s.name] {
+			t.Errorf("%s is there twice", s.name)
+		}
+		seen[s.name] = true
+	}
+	for _, want := range []string{"go vet", "internal/e2e", "trace", "agent/session with the race detector", "fuzzing",
+		"tools/test-full"} {
+		if !seen[want] {
+			t.Errorf("no stage %s", want)
+		}
+	}
+	if some, err := choose(all, []string{"./trace/...", "./coverage"}); err != nil || len(some) < 3 {
+		t.Errorf("%v %v", some, err)
+	}
+	if _, err := choose(all, []string{"./internal/monitoring/none"}); err == nil {
+		t.Error("a package that is not there was taken")
+	}
+}

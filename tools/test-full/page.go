@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+)
+
+const pageFile = "docs/benchmarks/test-full.md"
+
+// writePage writes what the results say of all stages.
+func writePage(r *results, all []stage) error {
+	if err := os.WriteFile(pageFile, []byte(page(r, all, machine())), 0o644); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	fmt.Println("written: " + pageFile)
+	return nil
+}
+
+// machine says what kind of machine this is.
+func machine() string {
+	memory := ""
+	if b, err := os.ReadFile("/proc/meminfo"); err == nil {
+		var kib uint64
+		if _, err := fmt.Sscanf(string(b), "MemTotal: %d", &kib); err == nil {
+			memory = fmt.Sprintf(", %d GiB of memory", (kib+1<<19)>>20)
+		}
+	}
+	return fmt.Sprintf("%d cores%s, %s/%s, %s", runtime.NumCPU(), memory, runtime.GOOS, runtime.GOARCH,
+		runtime.Version())
+}
+
+// page is the text of the page.
+func page(r *results, all []stage, machine string) string {
+	var b strings.Builder
+	b.WriteString("# Results of make test-full\n\n")
+	b.WriteString("`make test-full` writes this page. It runs all tests, the long ones too, and continues where an\n" +
+		"earlier run of the same commit was stopped.\n\n")
+	fmt.Fprintf(&b, "- Commit: `%s`\n- Machine: %s\n\n", r.Commit, machine)
+	b.WriteString("| tests | passed | failed | skipped | not run | seconds | date |\n|---|---|---|---|---|---|---|\n")
+	var sum counts
+	var repeated, untouched []string
+	for _, s := range all {
+		x := r.Stages[s.name]
+		if x == nil || len(x.Tests) == 0 {
+			untouched = append(untouched, "`"+s.name+"`")
+			continue
+		}
+		c := x.count()
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %.0f | %s |\n", s.name, c.passed, c.failed, c.skipped, c.left,
+			c.seconds, x.Date)
+		sum.passed, sum.failed, sum.skipped = sum.passed+c.passed, sum.failed+c.failed, sum.skipped+c.skipped
+		sum.left += c.left
+		for _, n := range x.Names {
+			if o := x.Tests[n]; o != nil && o.Result == pass && o.Runs > 1 {
+				repeated = append(repeated, fmt.Sprintf("`%s` of %s: %d runs", n, s.name, o.Runs))
+			}
+		}
+	}
+	fmt.Fprintf(&b, "| all of these | %d | %d | %d | %d | | |\n", sum.passed, sum.failed, sum.skipped, sum.left)
+	b.WriteString("\nSeconds are those of the tests, added up; some run side by side.\n")
+	section(&b, "Not run at this commit", untouched)
+	section(&b, "Failed first, and passed when they were repeated", repeated)
+	var left []string
+	for _, why := range r.reasons(all) {
+		left = append(left, strings.TrimPrefix(why, "not run: "))
+	}
+	section(&b, "What the tests left out, and why", left)
+	section(&b, "The slowest ten", r.slowest(all, 10))
+	return b.String()
+}
+
+// section writes a list, if there is anything in it.
+func section(b *strings.Builder, title string, items []string) {
+	if len(items) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## %s\n\n", title)
+	for _, i := range items {
+		fmt.Fprintf(b, "- %s\n", i)
+	}
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const resultsFile = "bin/test-full.json"
+
+// Results of a test, as go test -json calls them.
+const pass, fail, skip = "pass", "fail", "skip"
+
+// outcome is how a test ended, without what is below it.
+type outcome struct {
+	Result  string             `json:"result"`
+	Seconds float64            `json:"seconds"`
+	Runs    int                `json:"runs"`              // at this commit: more than one if it failed before
+	Output  []string           `json:"output,omitempty"`  // of a test that failed
+	NotRun  []string           `json:"not_run,omitempty"` // what it says that it left out, and why
+	Leaves  map[string]float64 `json:"leaves,omitempty"`  // seconds of its slow parts
+}
+
+const (
+	mostLines = 200 // of the output of a test
+	slowLeaf  = 1.0 // seconds
+)
+
+var notRun = regexp.MustCompile(`not run: .*`)
+
+func (o *outcome) said(line string) {
+	line = strings.TrimSuffix(line, "\n")
+	if m := notRun.FindString(line); m != "" && !slices.Contains(o.NotRun, m) {
+		o.NotRun = append(o.NotRun, m)
+	}
+	if len(o.Output) < mostLines && !strings.HasPrefix(strings.TrimSpace(line), "=== ") {
+		o.Output = append(o.Output, line)
+	}
+}
+
+// leaf notes how long a part took. What it is made of came before it, and a whole says nothing where its parts run
+// side by side.
+func (o *outcome) leaf(name string, seconds float64) {
+	for part := range o.Leaves {
+		if strings.HasPrefix(part, name+"/") {
+			return
+		}
+	}
+	if seconds >= slowLeaf {
+		o.Leaves[name] = seconds
+	}
+}
+
+func lastLines(s string) []string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return lines[max(0, len(lines)-mostLines):]
+}
+
+// stageResults are those of a stage.
+type stageResults struct {
+	Date  string              `json:"date"`
+	Names []string            `json:"names"` // all of its tests
+	Tests map[string]*outcome `json:"tests"`
+}
+
+// results are what is known of a commit. They may be used by several goroutines.
+type results struct {
+	Commit string                   `json:"commit"`
+	Stages map[string]*stageResults `json:"stages"`
+
+	mu   sync.Mutex
+	file string // "": they are not kept
+}
+
+// load gives the results of a commit: those of earlier runs if they are to be kept.
+func load(commit string, keep bool) *results {
+	r := &results{}
+	if b, err := os.ReadFile(resultsFile); !keep || err != nil || json.Unmarshal(b, r) != nil || r.Commit != commit {
+		r.Commit, r.Stages = commit, nil
+	}
+	if r.Stages == nil {
+		r.Stages = map[string]*stageResults{}
+	}
+	r.file = resultsFile
+	return r
+}
+
+func (r *results) of(stage string) *stageResults {
+	s := r.Stages[stage]
+	if s == nil {
+		s = &stageResults{Tests: map[string]*outcome{}}
+		r.Stages[stage] = s
+	}
+	return s
+}
+
+// expect notes which tests a stage has.
+func (r *results) expect(stage string, names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.of(stage).Names = names
+}
+
+// left gives those of names that have not passed and were not skipped.
+func (r *results) left(stage string, names []string) (left []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range names {
+		if o := r.of(stage).Tests[n]; o == nil || o.Result == fail {
+			left = append(left, n)
+		}
+	}
+	return left
+}
+
+// put takes note of how a test ended, and keeps it.
+func (r *results) put(stage, name string, o *outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.of(stage)
+	o.Runs = 1
+	if before := s.Tests[name]; before != nil {
+		o.Runs += before.Runs
+	}
+	s.Tests[name], s.Date = o, time.Now().UTC().Format(time.DateOnly)
+	if name != whole {
+		delete(s.Tests, whole) // the package can be built
+	}
+	if o.Result == fail {
+		fmt.Printf("--- FAIL: %s (%s)\n%s\n", name, stage, strings.Join(o.Output, "\n"))
+	}
+	if err := r.save(); err != nil {
+		fmt.Fprintln(os.Stderr, "test-full: keep the results:", err)
+		r.file = ""
+	}
+}
+
+func (r *results) save() error {
+	if r.file == "" {
+		return nil
+	}
+	b, err := json.Marshal(r)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(r.file), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(r.file+".part", b, 0o644)
+	}
+	if err == nil {
+		err = os.Rename(r.file+".part", r.file)
+	}
+	return err
+}
+
+// done says on the standard output that a stage has ended.
+func (r *results) done(stage string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.of(stage).count()
+	word := "ok  "
+	if c.failed > 0 {
+		word = "FAIL"
+	}
+	fmt.Printf("%s\t%s\t%.1fs\t%d passed, %d failed, %d skipped\n", word, stage, c.seconds, c.passed, c.failed,
+		c.skipped)
+}
+
+// counts are how many tests of a stage ended how; left have not run, repeated passed after they had failed.
+type counts struct {
+	passed, failed, skipped, left, repeated int
+	seconds                                 float64
+}
+
+func (s *stageResults) count() (c counts) {
+	if s == nil {
+		return c
+	}
+	for _, o := range s.Tests {
+		c.seconds += o.Seconds
+		switch o.Result {
+		case pass:
+			c.passed++
+			if o.Runs > 1 {
+				c.repeated++
+			}
+		case fail:
+			c.failed++
+		default:
+			c.skipped++
+		}
+	}
+	for _, n := range s.Names {
+		if s.Tests[n] == nil {
+			c.left++
+		}
+	}
+	return c
+}
+
+// reasons gives what tests of stages left out, and why.
+func (r *results) reasons(stages []stage) []string {
+	all := map[string]bool{}
+	for _, s := range stages {
+		if x := r.Stages[s.name]; x != nil {
+			for _, o := range x.Tests {
+				for _, why := range o.NotRun {
+					all[why] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// slowest gives the n slowest parts of tests, with their seconds.
+func (r *results) slowest(stages []stage, n int) (out []string) {
+	type leaf struct {
+		name    string
+		seconds float64
+	}
+	var all []leaf
+	for _, s := range stages {
+		if x := r.Stages[s.name]; x != nil {
+			for _, o := range x.Tests {
+				for name, seconds := range o.Leaves {
+					all = append(all, leaf{name, seconds})
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b leaf) int {
+		return cmp.Or(cmp.Compare(b.seconds, a.seconds), cmp.Compare(a.name, b.name))
+	})
+	for _, l := range all[:min(n, len(all))] {
+		out = append(out, fmt.Sprintf("%.2f s  %s", l.seconds, l.name))
+	}
+	return out
+}
+
+// summary writes what the stages gave, and says how many tests failed.
+func (r *results) summary(out io.Writer, stages []stage) (failed int) {
+	var all counts
+	for _, s := range stages {
+		c := r.Stages[s.name].count()
+		all.passed, all.failed, all.skipped = all.passed+c.passed, all.failed+c.failed, all.skipped+c.skipped
+	}
+	fmt.Fprintf(out, "slowest ten tests:\n%s\n", strings.Join(r.slowest(stages, 10), "\n"))
+	fmt.Fprintln(out, "not run:")
+	for _, why := range r.reasons(stages) {
+		fmt.Fprintln(out, "  "+why)
+	}
+	if all.failed > 0 {
+		fmt.Fprintln(out, "what failed, once more:")
+	}
+	for _, s := range stages {
+		if x := r.Stages[s.name]; x != nil {
+			for _, name := range slices.Sorted(maps.Keys(x.Tests)) {
+				if o := x.Tests[name]; o.Result == fail {
+					fmt.Fprintf(out, "--- FAIL: %s (%s)\n%s\n", name, s.name, strings.Join(o.Output, "\n"))
+				}
+			}
+		}
+	}
+	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", all.passed, all.failed, all.skipped)
+	return all.failed
+}
