@@ -25,7 +25,8 @@ func (p pulled) Next() (trace.Block, error) {
 	return b, err
 }
 
-// BenchmarkRecording reads the recording HEAPCAM_RECORDING (bench/storm writes one) for a report: counted, and replayed.
+// BenchmarkRecording reads the recording HEAPCAM_RECORDING (bench/storm writes one) for a report: counted, and
+// replayed.
 func BenchmarkRecording(b *testing.B) {
 	path := os.Getenv("HEAPCAM_RECORDING")
 	if path == "" {

@@ -144,9 +144,9 @@ func (l *ListTokens) Next() bool {
 // Types gives the id from which on Count leaves objects to Next.
 func (l *ListTokens) Types() int { return len(l.dense) }
 
-// Count steps over the objects that come next and adds them to objects and words, by type, as long as each begins below
-// before, has a short token without a fault and a type that is an index of both. Whatever else comes is Next's. It gives
-// how many objects it has counted.
+// Count steps over the objects that come next and adds them to objects and words, by type, as long as each begins
+// below before, has a short token without a fault and a type that is an index of both. Whatever else comes is Next's.
+// It gives how many objects it has counted.
 func (l *ListTokens) Count(objects, words []uint64, before uint64) (n int) {
 	if !l.in {
 		return 0

@@ -375,3 +375,51 @@ func TestListCount(t *testing.T) {
 		}
 	})
 }
+
+// TestWalkMoves: what Moves and Next give in turns is what Next gives alone, of whole and of damaged blobs.
+func TestWalkMoves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		types := NewTypeTable(8)
+		for id := uint64(1); id <= 40; id++ {
+			ty := Type{ID: id, Size: 16 + 8*(id%5), Name: "T", Flags: id % 3, Log2: id % 4}
+			if err := types.Define(ty); err != nil {
+				t.Fatal(err)
+			}
+		}
+		form := rapid.SampledFrom([]byte{walkDead, walkMove, walkLane0, walkLane0 + 1, walkLane0 + 3, walkSkip, walkEnd})
+		blob := []byte{16, 0xff, 0x7f} // a segment of 16,383 words
+		for range rapid.IntRange(0, 40).Draw(t, "tokens") {
+			v := rapid.IntRange(0, 42).Draw(t, "v")
+			blob = appendU(blob, uint64(v)<<walkBits|uint64(form.Draw(t, "form")))
+			blob = append(blob, rapid.SliceOfN(rapid.Byte(), 0, 2).Draw(t, "more")...)
+		}
+		alive := rapid.Bool().Draw(t, "alive")
+		var want, got []Moved
+		one := func(w *WalkTokens) Moved {
+			return Moved{w.Addr, w.Dest, uint32(w.Words), uint32(w.Length), w.Type}
+		}
+		alone, w := NewWalkTokens(blob, types), NewWalkTokens(blob, types)
+		alone.Alive, w.Alive = alive, alive
+		for alone.Next() {
+			if alone.Kind == WalkMove {
+				want = append(want, one(&alone))
+			}
+		}
+		out := make([]Moved, rapid.IntRange(1, 5).Draw(t, "room"))
+		for {
+			n := w.Moves(out)
+			if got = append(got, out[:n]...); n == len(out) {
+				continue
+			}
+			if !w.Next() {
+				break
+			}
+			if w.Kind == WalkMove {
+				got = append(got, one(&w))
+			}
+		}
+		if !slices.Equal(want, got) || (alone.Err() == nil) != (w.Err() == nil) {
+			t.Fatalf("got %v, %v; want %v, %v", got, w.Err(), want, alone.Err())
+		}
+	})
+}
