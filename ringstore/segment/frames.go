@@ -56,7 +56,7 @@ func (f *File) frames(want func(Frame) bool, skim bool) iter.Seq2[FrameData, err
 			return
 		}
 		defer dec.Close()
-		var stored []byte
+		var stored, scratch []byte
 		var part *zstd.Decoder
 		if skim {
 			if part, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
@@ -82,7 +82,7 @@ func (f *File) frames(want func(Frame) bool, skim bool) iter.Seq2[FrameData, err
 						d.Payload = fr.skim(stored, part)
 					}
 					if d.Payload == nil {
-						d.Payload, err = fr.payload(f.Name, stored, dec)
+						d.Payload, err = fr.payload(f.Name, stored, dec, &scratch)
 					}
 				}
 				if fr.Codec == codecNone { // it is the payload; else it is read into again
