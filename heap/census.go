@@ -167,7 +167,12 @@ func (at listedPlaces) attach(l *trace.LiveSample, x *Sample) bool {
 func (t *totals) count(l *trace.ListTokens, at listedPlaces) error {
 	const none = ^uint64(0)
 	next, want := 0, none
-	for l.Next() {
+	objects, words := make([]uint64, l.Types()), make([]uint64, l.Types())
+	for {
+		l.Count(objects, words, want)
+		if !l.Next() {
+			break
+		}
 		if l.Kind != trace.ListObject {
 			if want, next = none, at.find(l.Addr); next < len(at) {
 				want = at[next].addr
@@ -191,6 +196,11 @@ func (t *totals) count(l *trace.ListTokens, at listedPlaces) error {
 			} else {
 				want = none
 			}
+		}
+	}
+	for typ, n := range objects {
+		if n > 0 {
+			t.add(uint32(typ), Count{Objects: n, Bytes: 8 * words[typ]})
 		}
 	}
 	return l.Err()

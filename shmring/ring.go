@@ -72,8 +72,8 @@ type Ring struct {
 	buf      []byte
 }
 
-// Batch is what a Read gave. Data aliases the Ring's buffer: valid until the next Read or Commit. It holds whole blocks whose
-// framing was checked (trace.Blocks over it gives no error); kinds, versions and payloads were not looked at.
+// Batch is what a Read gave. Data aliases the Ring's buffer: valid until the next Read or Commit. It holds whole blocks
+// whose framing was checked (trace.Blocks over it gives no error); kinds, versions and payloads were not looked at.
 type Batch struct {
 	Data  []byte
 	Start uint64 // position of Data[0]

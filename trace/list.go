@@ -141,6 +141,60 @@ func (l *ListTokens) Next() bool {
 	}
 }
 
+// Types gives the id from which on Count leaves objects to Next.
+func (l *ListTokens) Types() int { return len(l.dense) }
+
+// Count steps over the objects that come next and adds them to objects and words, by type, as long as each begins
+// below before, has a short token without a fault and a type that is an index of both. Whatever else comes is Next's.
+// It gives how many objects it has counted.
+func (l *ListTokens) Count(objects, words []uint64, before uint64) (n int) {
+	if !l.in {
+		return 0
+	}
+	pos, cur, buf, dense, mask := l.pos, l.cur, l.buf, l.dense, l.mask
+	types := min(len(dense), len(objects), len(words))
+	dense, objects, words = dense[:types], objects[:types], words[:types]
+	for pos+4 <= len(buf) && cur < before {
+		tok, next := uint64(buf[pos]), pos+1
+		if tok >= 0x80 {
+			b := uint64(buf[next])
+			if b >= 0x80 {
+				break
+			}
+			tok, next = tok&0x7f|b<<7, next+1
+		}
+		v := tok - listType + 1
+		if tok < listType || v >= uint64(types) {
+			break
+		}
+		e := dense[v]
+		size := (uint64(e.base) + mask) &^ mask >> 3
+		if e.form != formInstance {
+			length := uint64(buf[next])
+			if next++; length >= 0x80 {
+				b := uint64(buf[next])
+				if b >= 0x80 {
+					break
+				}
+				length, next = length&0x7f|b<<7, next+1
+			}
+			var ok bool
+			if size, ok = e.words(length, mask); !ok {
+				break
+			}
+		}
+		if size > MaxAddr-cur {
+			break
+		}
+		objects[v]++
+		words[v] += size
+		n++
+		pos, cur = next, cur+size
+	}
+	l.pos, l.cur = pos, cur
+	return n
+}
+
 func (l *ListTokens) nextSegment() bool {
 	if l.why != "" || l.pos == len(l.buf) {
 		return false

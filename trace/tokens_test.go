@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -319,4 +320,106 @@ func BenchmarkListTokens(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds()/1e6, "Mtokens/s")
 	_ = sum
+}
+
+// TestListCount: what Count counts and what Next gives are together what Next gives alone, up to any address, of whole
+// and of damaged blobs.
+func TestListCount(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		types := NewTypeTable(8)
+		for id := uint64(1); id <= 40; id++ {
+			ty := Type{ID: id, Size: 16 + 8*(id%5), Name: "T", Flags: id % 3, Log2: id % 4}
+			if err := types.Define(ty); err != nil {
+				t.Fatal(err)
+			}
+		}
+		blob := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) byte {
+			return byte(rapid.OneOf(rapid.IntRange(0, 45), rapid.IntRange(0, 255)).Draw(t, "b"))
+		}), 0, 80).Draw(t, "blob")
+		before := rapid.Uint64Range(0, 400).Draw(t, "before")
+		type sum struct{ objects, words uint64 }
+		want, got := map[uint32]sum{}, map[uint32]sum{}
+		far := 0 // objects from before on: Next gives them
+		add := func(m map[uint32]sum, typ uint32, n, words uint64) {
+			m[typ] = sum{m[typ].objects + n, m[typ].words + words}
+		}
+		alone, l := NewListTokens(blob, types), NewListTokens(blob, types)
+		for alone.Next() {
+			if alone.Kind == ListObject {
+				add(want, alone.Type, 1, alone.Words)
+				if alone.Addr >= before {
+					far++
+				}
+			}
+		}
+		objects, words := make([]uint64, l.Types()), make([]uint64, l.Types())
+		for {
+			l.Count(objects, words, before)
+			if !l.Next() {
+				break
+			}
+			if l.Kind == ListObject {
+				add(got, l.Type, 1, l.Words)
+				if l.Addr >= before {
+					far--
+				}
+			}
+		}
+		for typ, n := range objects {
+			if n > 0 {
+				add(got, uint32(typ), n, words[typ])
+			}
+		}
+		if far != 0 || !maps.Equal(want, got) || (alone.Err() == nil) != (l.Err() == nil) {
+			t.Fatalf("counted %v, %v; want %v, %v", got, l.Err(), want, alone.Err())
+		}
+	})
+}
+
+// TestWalkMoves: what Moves and Next give in turns is what Next gives alone, of whole and of damaged blobs.
+func TestWalkMoves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		types := NewTypeTable(8)
+		for id := uint64(1); id <= 40; id++ {
+			ty := Type{ID: id, Size: 16 + 8*(id%5), Name: "T", Flags: id % 3, Log2: id % 4}
+			if err := types.Define(ty); err != nil {
+				t.Fatal(err)
+			}
+		}
+		form := rapid.SampledFrom([]byte{walkDead, walkMove, walkLane0, walkLane0 + 1, walkLane0 + 3, walkSkip, walkEnd})
+		blob := []byte{16, 0xff, 0x7f} // a segment of 16,383 words
+		for range rapid.IntRange(0, 40).Draw(t, "tokens") {
+			v := rapid.IntRange(0, 42).Draw(t, "v")
+			blob = appendU(blob, uint64(v)<<walkBits|uint64(form.Draw(t, "form")))
+			blob = append(blob, rapid.SliceOfN(rapid.Byte(), 0, 2).Draw(t, "more")...)
+		}
+		alive := rapid.Bool().Draw(t, "alive")
+		var want, got []Moved
+		one := func(w *WalkTokens) Moved {
+			return Moved{w.Addr, w.Dest, uint32(w.Words), uint32(w.Length), w.Type}
+		}
+		alone, w := NewWalkTokens(blob, types), NewWalkTokens(blob, types)
+		alone.Alive, w.Alive = alive, alive
+		for alone.Next() {
+			if alone.Kind == WalkMove {
+				want = append(want, one(&alone))
+			}
+		}
+		out := make([]Moved, rapid.IntRange(1, 5).Draw(t, "room"))
+		for {
+			n := w.Moves(out)
+			if got = append(got, out[:n]...); n == len(out) {
+				continue
+			}
+			if !w.Next() {
+				break
+			}
+			if w.Kind == WalkMove {
+				got = append(got, one(&w))
+			}
+		}
+		if !slices.Equal(want, got) || (alone.Err() == nil) != (w.Err() == nil) {
+			t.Fatalf("got %v, %v; want %v, %v", got, w.Err(), want, alone.Err())
+		}
+	})
 }

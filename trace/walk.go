@@ -246,6 +246,69 @@ func (w *WalkTokens) skipDead() {
 	w.pos, w.cur = pos, cur
 }
 
+// Moved is an object that moves: as WalkMove.
+type Moved struct {
+	Addr, Dest    uint64
+	Words, Length uint32
+	Type          uint32
+}
+
+// Moves fills out with the objects that come next, as long as each survives at a lane and its token is short and
+// without a fault; skips between them it steps over. Whatever else comes is Next's. It gives how many there are.
+func (w *WalkTokens) Moves(out []Moved) (n int) {
+	if !w.in || w.All || w.pos < len(w.buf) && w.buf[w.pos]&(1<<walkBits-1) < walkLane0 {
+		return 0
+	}
+	pos, cur, buf, dense, mask, lanes := w.pos, w.cur, w.buf, w.dense, w.mask, w.lanes
+	for pos+8 <= len(buf) && n < len(out) {
+		tok, next := uint64(buf[pos]), pos+1
+		if tok >= 0x80 {
+			b := uint64(buf[next])
+			if b >= 0x80 {
+				break
+			}
+			tok, next = tok&0x7f|b<<7, next+1
+		}
+		form, v := tok&(1<<walkBits-1), tok>>walkBits
+		if form-walkLane0 >= Lanes {
+			if form != walkSkip || v > w.end-cur {
+				break
+			}
+			pos, cur = next, cur+v
+			continue
+		}
+		if v >= uint64(len(dense)) {
+			break
+		}
+		e := dense[v]
+		words, length := (uint64(e.base)+mask)&^mask>>3, uint64(0)
+		if e.form != formInstance {
+			length = uint64(buf[next])
+			if next++; length >= 0x80 {
+				b := uint64(buf[next])
+				if b >= 0x80 {
+					break
+				}
+				length, next = length&0x7f|b<<7, next+1
+			}
+			var ok bool
+			if words, ok = e.words(length, mask); !ok {
+				break
+			}
+		}
+		lane := &lanes[(form-walkLane0)&(Lanes-1)]
+		if words > w.end-cur || *lane > MaxAddr-words {
+			break
+		}
+		out[n] = Moved{cur, *lane, uint32(words), uint32(length), uint32(v)}
+		n++
+		*lane += words
+		pos, cur = next, cur+words
+	}
+	w.pos, w.cur, w.lanes = pos, cur, lanes
+	return n
+}
+
 func (w *WalkTokens) nextSegment() bool {
 	if w.why != "" || w.pos == len(w.buf) {
 		return false

@@ -118,8 +118,8 @@ func benchSession(b *testing.B, p *ringtest.Producer, out, mode string) *Session
 		b.Fatal(err)
 	}
 	who := JVM{Identity: ringstore.Identity{Session: h.Session, Name: "jvm"}, Here: true}
-	st, err := OpenStore(ringstore.Config{Dir: out, MaxTraceSize: 4 << 30, Deviation: 0.5, Compression: mode, CPU: 1000},
-		who.Identity, zerolog.Nop())
+	st, err := OpenStore(ringstore.Config{Dir: out, MaxTraceSize: 4 << 30, Deviation: 0.5, Compression: mode,
+		CPU: 1000}, who.Identity, zerolog.Nop())
 	if err != nil {
 		b.Fatal(err)
 	}

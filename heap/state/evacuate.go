@@ -52,29 +52,51 @@ func (s *State) Evacuate(e *trace.Epoch, sizes *trace.TypeTable, scratch *Evacua
 
 // walk takes what one list of segments reports out of the state: what moves is in m then.
 func (s *State) walk(blob []byte, sizes *trace.TypeTable, gc uint32, t *taker, m *moved) error {
-	codes := s.Codes
 	w := trace.NewWalkTokens(blob, sizes)
 	w.Alive = true
-	for w.Next() {
+	var batch [64]trace.Moved
+	for {
+		n := w.Moves(batch[:])
+		for i := range batch[:n] {
+			x := &batch[i]
+			if err := s.move(x.Addr, x.Dest, x.Type, uint64(x.Length), uint64(x.Words), gc, t, m); err != nil {
+				return err
+			}
+		}
+		if n == len(batch) {
+			continue
+		}
+		if !w.Next() {
+			break
+		}
 		switch w.Kind {
 		case trace.WalkSegment:
 			t.begin(w.Addr, w.Words)
 		case trace.WalkMove:
-			code, birth, sample, ok := t.take(w.Addr)
-			switch {
-			case !ok:
-				code, birth = codes.Of(w.Type, w.Length, w.Words), gc
-				codes.Count[code]++
-				s.n++
-			case codes.Type[code] != w.Type || codes.Length[code] != w.Length:
-				m.add(w.Dest, code, birth, sample)
-				return fmt.Errorf("type %d moves from %d where type %d was known", w.Type, w.Addr, codes.Type[code])
+			if err := s.move(w.Addr, w.Dest, w.Type, w.Length, w.Words, gc, t, m); err != nil {
+				return err
 			}
-			m.add(w.Dest, code, birth, sample)
 		}
 	}
 	t.finish()
 	return w.Err()
+}
+
+// move takes an object from addr out of the state and adds it to m; one that is not known is born.
+func (s *State) move(addr, dest uint64, typ uint32, length, words uint64, gc uint32, t *taker, m *moved) error {
+	codes := s.Codes
+	code, birth, sample, ok := t.take(addr)
+	switch {
+	case !ok:
+		code, birth = codes.Of(typ, length, words), gc
+		codes.Count[code]++
+		s.n++
+	case codes.Type[code] != typ || codes.Length[code] != length:
+		m.add(dest, code, birth, sample)
+		return fmt.Errorf("type %d moves from %d where type %d was known", typ, addr, codes.Type[code])
+	}
+	m.add(dest, code, birth, sample)
+	return nil
 }
 
 // taker walks over what is in a range, in order of address, and takes it out: each object either moves or dies.

@@ -138,7 +138,7 @@ func TestBomb(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if _, err := f.payload("x", stored, nil); !errors.Is(err, ErrCorrupt) {
+	if _, err := f.payload("x", stored, nil, new([]byte)); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("%v", err)
 	}
 	runtime.ReadMemStats(&after)

@@ -188,8 +188,8 @@ func decodeFrame(name string, at int64, b []byte) (Frame, error) {
 	return f, nil
 }
 
-// payload checks and unpacks what was stored for f.
-func (f Frame) payload(name string, stored []byte, dec *zstd.Decoder) ([]byte, error) {
+// payload checks and unpacks what was stored for f. scratch is memory that it uses again.
+func (f Frame) payload(name string, stored []byte, dec *zstd.Decoder, scratch *[]byte) ([]byte, error) {
 	if Checksum(stored) != f.crc {
 		return nil, Corrupt(name, f.Offset, "the checksum of a frame is wrong")
 	}
@@ -209,9 +209,20 @@ func (f Frame) payload(name string, stored []byte, dec *zstd.Decoder) ([]byte, e
 		}
 		out, err = s2.Decode(nil, stored)
 	default:
-		out, err = dec.DecodeAll(stored, make([]byte, 0, min(int(f.Raw), 64*len(stored)+1<<20)))
-		if err == nil && f.Codec == codecColumns {
-			out, err = columns.Decode(nil, out, int(f.Raw))
+		if f.Codec == codecColumns {
+			out = (*scratch)[:0]
+		}
+		if n := min(int(f.Raw), 64*len(stored)+1<<20); cap(out) < n {
+			out = make([]byte, 0, n)
+		}
+		out, err = dec.DecodeAll(stored, out)
+		if f.Codec == codecColumns {
+			if *scratch = out[:0]; cap(out) > KeepBuffer {
+				*scratch = nil
+			}
+			if err == nil {
+				out, err = columns.Decode(nil, out, int(f.Raw))
+			}
 		}
 	}
 	if err != nil || len(out) != int(f.Raw) {

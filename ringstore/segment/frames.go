@@ -58,7 +58,7 @@ func (f *File) frames(want func(Frame) bool, noTokens bool) iter.Seq2[FrameData,
 			return
 		}
 		defer dec.Close()
-		var stored []byte
+		var stored, scratch []byte
 		var part *zstd.Decoder
 		if noTokens {
 			if part, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
@@ -84,7 +84,7 @@ func (f *File) frames(want func(Frame) bool, noTokens bool) iter.Seq2[FrameData,
 						d.Payload = fr.payloadWithoutTokens(stored, part)
 					}
 					if d.Payload == nil {
-						d.Payload, err = fr.payload(f.Name, stored, dec)
+						d.Payload, err = fr.payload(f.Name, stored, dec, &scratch)
 					}
 				}
 				if fr.Codec == codecNone { // it is the payload; else it is read into again

@@ -125,8 +125,8 @@ func (e *Encoder) take(tokens []byte, list bool) bool {
 	return false
 }
 
-// Cut is an offset, from where Encode began to write, at which what follows is of another kind: a compressor that begins
-// anew there does better. Plain: what follows hardly repeats, so that a quick one does as well.
+// Cut is an offset, from where Encode began to write, at which what follows is of another kind: a compressor that
+// begins anew there does better. Plain: what follows hardly repeats, so that a quick one does as well.
 type Cut struct {
 	At    int
 	Plain bool

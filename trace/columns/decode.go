@@ -137,7 +137,8 @@ func Decode(dst, b []byte, limit int) ([]byte, error) {
 	}
 	skeleton := r.take(h.skeleton)
 	lists := make([][]byte, len(h.symbols)) // operands of list tokens by symbol
-	d := decoder{symbols: h.symbols, syms: r.take(h.syms), ops: r.take(h.ops), dests: r.take(h.dests), lists: lists}
+	d := decoder{symbols: h.symbols, syms: r.take(h.syms), ops: r.take(h.ops), dests: r.take(h.dests), lists: lists,
+		read: make([]int, len(h.symbols))}
 	for i, n := range h.lists {
 		lists[i] = r.take(n)
 	}
@@ -158,8 +159,8 @@ func Decode(dst, b []byte, limit int) ([]byte, error) {
 	}
 	dst = append(dst, skeleton...)
 	left := 0
-	for _, l := range lists {
-		left += len(l)
+	for i, l := range lists {
+		left += len(l) - d.read[i]
 	}
 	if len(d.syms)+len(d.ops)+len(d.dests)+left != 0 || len(dst)-start != int(h.raw) {
 		return nil, corrupt("something is left")
@@ -267,6 +268,38 @@ type decoder struct {
 	symbols          []symbol
 	syms, ops, dests []byte
 	lists            [][]byte
+	read             []int // bytes of each of lists
+}
+
+// listed decodes tokens of a list, as long as each is a symbol of one byte with at most one byte of operand. It gives
+// the position in out behind them. out has 8 bytes behind end.
+func (d *decoder) listed(out []byte, at, end int) int {
+	syms, symbols, lists, read, i := d.syms, d.symbols, d.lists, d.read, 0
+	for i < len(syms) && at < end {
+		c := int(syms[i])
+		if c >= short || c >= len(symbols) {
+			break
+		}
+		s := &symbols[c]
+		if s.do > doOperand || !s.list {
+			break
+		}
+		binary.LittleEndian.PutUint64(out[at:], s.bytes)
+		n := int(s.n)
+		if s.do != 0 {
+			k, l := read[c], lists[c]
+			if k >= len(l) || l[k] >= 0x80 || at+n >= end {
+				break
+			}
+			out[at+n] = l[k]
+			read[c] = k + 1
+			n++
+		}
+		at += n
+		i++
+	}
+	d.syms = syms[i:]
+	return at
 }
 
 // blob appends one blob's tokens. dst has room for them and 8 bytes more. It is one long function because replay spends
@@ -318,9 +351,13 @@ func (d *decoder) blob(dst []byte, bl blob) ([]byte, bool) {
 				i++
 			}
 			syms, ops = syms[i:], ops[o:]
-			if at >= end {
-				break
-			}
+		} else {
+			d.syms = syms
+			at = d.listed(out, at, end)
+			syms = d.syms
+		}
+		if at >= end {
+			break
 		}
 		if len(syms) == 0 {
 			return nil, false
@@ -346,15 +383,19 @@ func (d *decoder) blob(dst []byte, bl blob) ([]byte, bool) {
 			continue
 		}
 		if s.do&doOperand != 0 {
-			from := &ops
+			from := ops
 			if bl.list {
-				from = &d.lists[c]
+				from = d.lists[c][d.read[c]:]
 			}
-			if n = operand(*from); n == 0 || at+n > end {
+			if n = operand(from); n == 0 || at+n > end {
 				return nil, false
 			}
-			at += copy(out[at:], (*from)[:n])
-			*from = (*from)[n:]
+			at += copy(out[at:], from[:n])
+			if bl.list {
+				d.read[c] += n
+			} else {
+				ops = ops[n:]
+			}
 		}
 		if s.do&doDest != 0 {
 			if n = operand(dests); n == 0 || at+n > end {
