@@ -29,7 +29,7 @@ func TestSameBounds(t *testing.T) {
 		}
 		want, rows := map[string]bounds{}, map[string]int{} // by class and frames
 		rest, stacks := map[string]bounds{}, map[string]int{}
-		for _, s := range sites.Live(r, c.GC) {
+		for _, s := range sites.Live(r, nil) {
 			switch s.Child {
 			case sites.SiteUnknown:
 				rest[s.Class] = bounds{s.ObjectsLow, s.ObjectsHigh, s.BytesLow, s.BytesHigh}

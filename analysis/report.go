@@ -84,8 +84,8 @@ const ReportSchema = "heapcam.report/1"
 
 var collectors = map[uint64]string{1: "Serial", 2: "Parallel", 3: "G1"}
 
-// MakeReport reads all of from. If from is a *heap.Census, the report is the same, but that what sites have (Sites) is
-// inferred by type alone, that errors in tokens are not reported, and that Open may be set.
+// MakeReport reads all of from. If from is a *heap.Census, the report is the same, but that errors in tokens are not
+// reported, and that Open may be set.
 func MakeReport(from heap.Reader) (*Report, error) {
 	r := from.Position()
 	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{},
@@ -93,7 +93,7 @@ func MakeReport(from heap.Reader) (*Report, error) {
 	h := leak.NewDetector()
 	var first, last []heap.Count
 	var firstSites map[sites.Key]*sites.Tally
-	var alive []*heap.Sample // after the last known collection
+	alive := sites.State{Symbols: r.Symbols} // after the last known collection
 	var known sites.CoverageFollower
 	for {
 		c, err := r.Next()
@@ -110,9 +110,11 @@ func MakeReport(from heap.Reader) (*Report, error) {
 			last = append(last[:0], r.Totals.PerType()...)
 			if first == nil {
 				first = append([]heap.Count{}, last...)
-				firstSites = sites.Tallies(r.Symbols, maps.Values(r.Live))
 			}
-			alive = slices.AppendSeq(alive[:0], maps.Values(r.Live))
+			alive.Samples = slices.AppendSeq(alive.Samples[:0], maps.Values(r.Live))
+			if alive.Types = last; firstSites == nil {
+				firstSites = alive.Tallies()
+			}
 			q := known.Quality(r)
 			row.Quality, rep.Quality = q, q
 		} else {
@@ -122,13 +124,9 @@ func MakeReport(from heap.Reader) (*Report, error) {
 	}
 	rep.ending(r)
 	rep.grown(r.Symbols, first, last)
-	lastSites := sites.Tallies(r.Symbols, slices.Values(alive))
-	rep.GrownSites = sites.GrownSites(r.Symbols, firstSites, lastSites, 20)
-	e := rep.estimate(from, &known)
-	rep.Sites = sites.Rows(r.Symbols, lastSites, sites.ByClass(r.Symbols, last), e)
-	if e == nil && r.JVM.Flags&trace.JVMAtStart == 0 { // what has no site may be older than the recording, or not
-		rep.Sites = slices.DeleteFunc(rep.Sites, func(s sites.Row) bool { return s.Child != "" })
-	}
+	rep.GrownSites = sites.GrownSites(r.Symbols, firstSites, alive.Tallies(), 20)
+	alive.Before = known.Before
+	rep.Sites = alive.Rows()
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
 	rep.OldCollections = h.Full + h.Mixed
 	rep.doubt, rep.smallest = h.Doubt(), h.Smallest()
@@ -183,19 +181,6 @@ func (rep *Report) ending(r *heap.Cursor) {
 		rep.End = [...]string{"", "the JVM ended", "heapcam was detached",
 			"the probe stopped recording: " + r.End.Text}[min(r.End.Reason, 3)]
 	}
-}
-
-// estimate infers the sites of the last state; nil if that is not known.
-func (rep *Report) estimate(from heap.Reader, known *sites.CoverageFollower) *sites.Estimate {
-	n := len(rep.Collections)
-	if !from.Position().Known || n == 0 || !rep.Collections[n-1].Known {
-		return nil
-	}
-	if collection.Counts(from) {
-		before := func(typ uint32) heap.Count { return heap.Count(known.Recording.Before(typ)) }
-		return sites.StratifyTypes(from.View(), before).Estimate()
-	}
-	return sites.Stratify(from.View(), rep.Collections[n-1].GC, nil).Estimate()
 }
 
 // Settle gives the report its verdicts.

@@ -56,6 +56,9 @@ func (f *CoverageFollower) Follow(r *heap.Cursor) {
 	}
 }
 
+// Before says how much of a type may be older than the recording, at most, after the newest call of Quality.
+func (f *CoverageFollower) Before(typ uint32) heap.Count { return heap.Count(f.Recording.Before(typ)) }
+
 // Quality gives the figure of the state of r, which must be known.
 func (f *CoverageFollower) Quality(r *heap.Cursor) Coverage {
 	f.Recording.AtStart = r.JVM.Flags&trace.JVMAtStart != 0
