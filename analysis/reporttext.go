@@ -123,17 +123,8 @@ func (rep *Report) writeWindow(w io.Writer) {
 
 // writeTrust prints what the figures rest on, and what is missing.
 func (rep *Report) writeTrust(w io.Writer) {
-	q := rep.Quality
-	_, all := q.Live()
-	share := func(n uint64) ui.Flow { return ui.Flow(ui.Part(n, all)) }
-	ui.Section(w, "What the figures rest on")
-	if all > 0 {
-		ui.Field(w, "Sites known", ui.Flowf("for %s of the live bytes: %s exactly, %s inferred; %s unknown; %s "+
-			"may be older than the recording", share(q.ExactBytes+q.InferredBytes), share(q.ExactBytes),
-			share(q.InferredBytes), share(q.UnknownBytes), share(q.BeforeBytes)))
-	} else {
-		ui.Field(w, "Sites known", "the heap state is not known")
-	}
+	ui.Section(w, "How reliable the figures are")
+	ui.Field(w, "Sites known", rep.Quality.Sentence())
 	ui.Field(w, "Samples", ui.Flowf("%d allocations", rep.Samples))
 	if rep.SitesCut != "" {
 		ui.Datum(w, "Sites cut", ui.Prose(rep.SitesCut))

@@ -44,8 +44,9 @@ func (s *stratum) sample(x *SampledSum) {
 
 // fits gives the multipliers of what is sampled, of the rest, and of what may be older than the recording.
 func (s *stratum) fits() (all [numFits]fit) {
-	o, g, old := multipliers(s.o, s.own, s.before, s.so)
-	b, h, oldBytes := multipliers(s.bytes, s.ownBytes, s.oldBytes, s.sbytes)
+	o, g, old := multipliers(s.o, s.own, s.before, s.so, 0)
+	unknown := s.o - s.own - o*(s.so.Sum-s.own)
+	b, h, oldBytes := multipliers(s.bytes, s.ownBytes, s.oldBytes, s.sbytes, stats.LeastObject*unknown)
 	all[0] = fit{mo: o, mb: b}
 	all[1] = fit{mo: g.value, mb: h.value, moLow: g.low, moHi: g.high, mbLow: h.low, mbHigh: h.high}
 	all[2] = fit{mo: old.value, mb: oldBytes.value, moLow: old.low, moHi: old.high, mbLow: oldBytes.low,
@@ -57,10 +58,10 @@ func (s *stratum) fits() (all [numFits]fit) {
 type share struct{ value, low, high float64 }
 
 // multipliers gives that of what samples stand for beside themselves (stats.Total.Fit), and those of what they leave
-// of the rest and of what may be older. They stand for what is not older first.
-func multipliers(all, own, before float64, sampled stats.Total) (f float64, rest, older share) {
+// of the rest and of what may be older. They stand for what is not older first, and leave reserved.
+func multipliers(all, own, before float64, sampled stats.Total, reserved float64) (f float64, rest, older share) {
 	unsampled := all - own
-	f = sampled.Fit(own, unsampled)
+	f = sampled.Fit(own, unsampled-min(unsampled, reserved))
 	known := f * (sampled.Sum - own)
 	fresh := unsampled - before
 	unknown := max(0, fresh-known)

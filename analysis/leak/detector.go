@@ -24,7 +24,8 @@ type detector struct {
 	counts  bool         // the reader is a census: lengths of arrays are not known
 	// of sampling, the largest one of the window
 	interval uint64
-	Open     bool // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
+	last     []heap.Count // the newest known state by type
+	Open     bool         // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
 }
 
 // NewDetector makes a detector that has seen no collection.
@@ -50,6 +51,7 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 		h.unknown++
 	}
 	if c.Known {
+		h.last = append(h.last[:0], r.Totals.PerType()...)
 		h.census(r, c)
 		h.containers(r, i)
 	}

@@ -67,6 +67,14 @@ func smallest(interval uint64, window float64) ui.Flow {
 	return ui.Flowf("A leak of %s/s or more", ui.Flow(ui.Bytes(uint64(float64(limit*interval)/window))))
 }
 
+// Name is what is allocated: the class, and that there are others.
+func (v *Verdict) Name() ui.Flow {
+	if v.Others {
+		return sites.ClassName(v.Class, v.Loader) + " and other objects"
+	}
+	return sites.ClassName(v.Class, v.Loader)
+}
+
 // what names class and site. wide says that the verdict is of all that a method allocates, and names most of it.
 func (v *Verdict) what(wide bool) ui.Flow {
 	at := sites.Place(v.Site)
@@ -76,10 +84,11 @@ func (v *Verdict) what(wide bool) ui.Flow {
 			break
 		}
 	}
+	name := v.Name()
 	if wide {
-		return ui.Flowf("%s and other objects allocated in the method %s", sites.ClassName(v.Class, v.Loader), at)
+		return ui.Flowf("%s allocated in the method %s", name, at)
 	}
-	return ui.Flowf("%s allocated %s", sites.ClassName(v.Class, v.Loader), at)
+	return ui.Flowf("%s allocated %s", name, at)
 }
 
 // sentence says it in words.

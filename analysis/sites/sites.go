@@ -124,8 +124,9 @@ func (s *State) fits() (fits map[uint64]room, before map[Class]heap.Count) {
 		if typ < uint64(len(s.Types)) {
 			all = s.Types[typ]
 		}
-		fits[typ] = room{t.objects.Fit(float64(t.n), float64(all.Objects)-float64(t.n)),
-			t.bytes.Fit(float64(t.size), float64(all.Bytes)-float64(t.size))}
+		var f room
+		f.objects, f.bytes = Fit(all, t.n, t.size, &t.objects, &t.bytes)
+		fits[typ] = f
 	}
 	if s.Before == nil {
 		return fits, before
@@ -147,6 +148,15 @@ func (s *State) fits() (fits map[uint64]room, before map[Class]heap.Count) {
 			Bytes:   b.Bytes + left(all.Bytes, t.size, older.Bytes, f.bytes*(t.bytes.Sum-float64(t.size)))}
 	}
 	return fits, before
+}
+
+// Fit gives stats.Total.Fit of a type: of all that there is n objects and size bytes are samples, which stand for so
+// many objects and bytes.
+func Fit(all heap.Count, n, size uint64, stands, standBytes *stats.Total) (objects, bytes float64) {
+	unsampled, rest := float64(all.Objects)-float64(n), float64(all.Bytes)-float64(size)
+	objects = stands.Fit(float64(n), unsampled)
+	unknown := max(0, unsampled-objects*(stands.Sum-float64(n)))
+	return objects, standBytes.Fit(float64(size), rest-min(rest, stats.LeastObject*unknown))
 }
 
 // left is what remains of what may be older than the recording: samples stand for the rest first.
@@ -196,13 +206,8 @@ func Live(r *heap.View, before func(typ uint32) heap.Count) []Row {
 	return s.Rows()
 }
 
-// Bytes gives what a tally counts, in bytes; 0 of none.
-func (t *Tally) Bytes() float64 {
-	if t == nil {
-		return 0
-	}
-	return t.figureBytes
-}
+// Bytes gives what a tally counts, and what its samples stand for before it is known how much there is of their types.
+func (t *Tally) Bytes() (figure, stood float64) { return t.figureBytes, t.bytes.Sum }
 
 // ByClass adds up counts by type id.
 func ByClass(r *heap.Symbols, perType []heap.Count) map[Class]heap.Count {

@@ -102,7 +102,7 @@ func (o *coverageOptions) run(c *cobra.Command, path string) error {
 }
 
 func (o *coverageOptions) check(c *cobra.Command, rec *ringstore.Recording) error {
-	r, at, err := stateAt(rec, "last", false)
+	r, _, _, err := stateAt(rec, "last", false)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (o *coverageOptions) check(c *cobra.Command, rec *ringstore.Recording) erro
 				"%s", ui.Bytes(s.Interval))
 		}
 	}
-	k := sites.Calibrate(r, at.GC, uint64(o.calibrate), min(max(o.seeds, 1), 10000))
+	k := sites.Calibrate(r, uint64(o.calibrate), min(max(o.seeds, 1), 10000))
 	if o.json {
 		return ui.JSON(c.OutOrStdout(), k)
 	}

@@ -214,7 +214,7 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 	}
 	defer rec.Close()
 	needs, _ := classify.Needs(o.by_, o.filters)
-	r, c, err := stateAt(rec, o.at, needs == 0 && o.list == "")
+	r, c, known, err := stateAt(rec, o.at, needs == 0 && o.list == "")
 	if err != nil {
 		return err
 	}
@@ -248,6 +248,10 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 	}
 	ui.Fprintf(w, "\n")
 	o.table(w, g.Tree)
+	if needs&classify.AttrSite != 0 {
+		ui.Fprintf(w, "\n")
+		ui.Paragraph(w, "Sites known:", 13, known.Newest.Sentence())
+	}
 	return nil
 }
 

@@ -55,13 +55,14 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 		return err
 	}
 	defer rec.Close()
-	r, c, err := stateAt(rec, o.at, !o.sites)
+	r, c, known, err := stateAt(rec, o.at, !o.sites)
 	if err != nil {
 		return err
 	}
 	h := sites.MakeHistogram(r, c)
 	if o.sites {
-		h.Sites = sites.Live(r, c.GC)
+		h.Sites = sites.Live(r, known.Before)
+		h.Coverage = &known.Newest
 	}
 	if o.json {
 		return ui.JSON(w, h)
@@ -81,12 +82,13 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 			sites.WithLoader(r.Class, r.Loader))
 	}
 	if o.sites {
-		o.printSites(w, h.Sites)
+		o.printSites(w, h)
 	}
 	return nil
 }
 
-func (o *histogramOptions) printSites(w io.Writer, rows []sites.Row) {
+func (o *histogramOptions) printSites(w io.Writer, h *sites.Histogram) {
+	rows := h.Sites
 	ui.Section(w, "Allocation sites (estimated from samples)")
 	ui.Fprintf(w, "%8s  %12s  %22s  %11s  %s\n", "SAMPLES", "OBJECTS", "95 % INTERVAL", "BYTES", "CLASS")
 	for i, s := range rows {
@@ -102,44 +104,40 @@ func (o *histogramOptions) printSites(w io.Writer, rows []sites.Row) {
 			fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), ui.Bytes(s.Bytes), name)
 		sites.WriteStack(w, s.Site, 4)
 	}
-	var exact, inferred, unknown, before uint64
-	for _, s := range rows {
-		switch s.Child {
-		case "":
-			exact += s.ExactBytes
-			inferred += s.Bytes - min(s.Bytes, s.ExactBytes)
-		case sites.SiteUnknown:
-			unknown += s.Bytes
-		case sites.BeforeRecording:
-			before += s.Bytes
-		}
-	}
-	all := exact + inferred + unknown + before
 	ui.Fprintf(w, "\n")
-	ui.Paragraph(w, "", 0, ui.Flowf("Of all live bytes the site is known exactly for %s (%s), inferred for %s (%s) "+
-		"and "+
-		"unknown for %s (%s). At most %s (%s) are older than the recording.", ui.Flow(ui.Bytes(exact)),
-		ui.Flow(ui.Part(exact, all)), ui.Flow(ui.Bytes(inferred)), ui.Flow(ui.Part(inferred, all)),
-		ui.Flow(ui.Bytes(unknown)), ui.Flow(ui.Part(unknown, all)), ui.Flow(ui.Bytes(before)),
-		ui.Flow(ui.Part(before, all))))
+	ui.Paragraph(w, "Sites known:", 13, h.Coverage.Sentence())
 }
 
-// stateAt replays rec up to the collection that ref means. With types no more is asked of the state than what there
-// is of each type.
-func stateAt(rec *ringstore.Recording, ref string, types bool) (*heap.View, *heap.Collection, error) {
+// stateAt replays rec up to the collection that ref means, and says what is known of the sites there. With types no more
+// is asked of the state than what there is of each type, and nothing is said of sites.
+func stateAt(
+	rec *ringstore.Recording,
+	ref string,
+	types bool,
+) (*heap.View, *heap.Collection, *sites.CoverageFollower, error) {
 	p := &replays{rec: rec}
 	defer p.close()
-	opened := collection.Open[*heap.Census]
+	var (
+		r     *heap.View
+		c     *heap.Collection
+		known *sites.CoverageFollower
+		err   error
+	)
 	if types {
-		opened = collection.OpenTypes[*heap.Census]
+		r, c, err = collection.OpenTypes(ref, p.count, p.open)
+	} else {
+		r, c, err = collection.OpenWatched(ref, p.count, p.open, func(r *heap.Cursor) func(*heap.Collection) {
+			f := &sites.CoverageFollower{}
+			known = f
+			return func(c *heap.Collection) { f.Collection(r, c) }
+		})
 	}
-	r, c, err := opened(ref, p.count, p.open)
 	var bad *collection.RefError
 	switch {
 	case errors.As(err, &bad):
-		return nil, nil, usage("--at %v", err)
+		return nil, nil, nil, usage("--at %v", err)
 	case err != nil:
-		return nil, nil, fmt.Errorf("%s: %w", rec.Path, err)
+		return nil, nil, nil, fmt.Errorf("%s: %w", rec.Path, err)
 	}
-	return r, c, nil
+	return r, c, known, nil
 }
