@@ -180,7 +180,8 @@ func newDiff(by []classify.Classifier, filters []classify.Filter) (*differ, erro
 	if a&classify.AttrAddr != 0 {
 		return nil, ErrMoves
 	}
-	return &differ{by, filters, a, classify.Ages(by, filters), a&classify.AttrSpace != 0}, nil
+	return &differ{by: by, filters: filters, attrs: a, ages: classify.Ages(by, filters),
+		bySpace: a&classify.AttrSpace != 0}, nil
 }
 
 // fold gives the state of r after c, one of the two that are compared, from (with flags) and to. Births are

@@ -53,6 +53,7 @@ type Report struct {
 	PauseNS     uint64           `json:"pause_ns"`
 	ProbeNS     uint64           `json:"probe_ns"`
 	WindowNS    uint64           `json:"window_ns"`
+	MaxHeap     uint64           `json:"max_heap_bytes,omitempty"` // 0: not known
 	Grown       []GrownClass     `json:"grown"`
 	GrownSites  []sites.GrownRow `json:"grown_sites"`
 	Sites       []sites.Row      `json:"sites"`    // what lives after the last known collection, the most bytes first
@@ -125,7 +126,7 @@ func MakeReport(from heap.Reader) (*Report, error) {
 	rep.ending(r)
 	rep.grown(r.Symbols, first, last)
 	rep.GrownSites = sites.GrownSites(r.Symbols, firstSites, alive.Tallies(), 20)
-	alive.Before = known.Before
+	alive.Before, alive.Lost = known.Before, sites.LostMany(r)
 	rep.Sites = alive.Rows()
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
 	rep.OldCollections = h.Full + h.Mixed
@@ -165,7 +166,7 @@ func (rep *Report) ending(r *heap.Cursor) {
 	if r.SitesCut != nil {
 		rep.SitesCut = r.SitesCut.String()
 	}
-	rep.Uncompacted = r.Uncompacted
+	rep.Uncompacted, rep.MaxHeap = r.Uncompacted, r.JVM.MaxHeap
 	if n := len(rep.Collections); n > 0 {
 		rep.WindowNS = uint64(max(rep.To.Sub(rep.From), 0)) + rep.Collections[n-1].PauseNS
 	}

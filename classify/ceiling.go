@@ -5,6 +5,8 @@ package classify
 type ceiling struct {
 	class          int32
 	objects, bytes uint64
+	// of these, what has no known site, if samples were lost: any site may have it
+	lost, lostBytes uint64
 }
 
 // ceilings gives for each stratum what there is of its class, as `histogram --sites` counts it: types of one name and
@@ -28,6 +30,11 @@ func (b *builder) ceilings(of []stratumKey, strata []stratum) []ceiling {
 		in[i] = n
 		sums[n].objects += uint64(strata[i].o)
 		sums[n].bytes += uint64(strata[i].bytes)
+		if b.w.LostSamples {
+			lost, lostBytes := strata[i].unknown()
+			sums[n].lost += rounded(lost)
+			sums[n].lostBytes += rounded(lostBytes)
+		}
 	}
 	out := make([]ceiling, len(strata))
 	for i, n := range in {
@@ -56,7 +63,7 @@ func (c *ceilingSum) add(x ceiling) {
 		}
 		c.seen[x.class] = true
 	}
-	c.ceiling = ceiling{x.class, c.objects + x.objects, c.bytes + x.bytes}
+	c.ceiling = ceiling{x.class, c.objects + x.objects, c.bytes + x.bytes, c.lost + x.lost, c.lostBytes + x.lostBytes}
 }
 
 // get gives what there is of all of them.

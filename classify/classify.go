@@ -80,16 +80,18 @@ const (
 
 // World is what tuples refer to. It is only read.
 type World struct {
-	GC      uint64 // the collection after which the state stands
-	First   uint64 // the first collection of the window whose state is known
-	AtStart bool   // sampling began with the JVM
-	Types   map[uint64]trace.Type
-	Loaders map[uint64]trace.Loader
-	Methods map[uint64]trace.Method
-	Frames  map[uint64]trace.Frame
-	Threads map[uint64]trace.Thread
-	Spaces  []Space
-	Time    func(gc uint64) (time.Time, bool) // of the end of a collection; may be nil
+	GC    uint64 // the collection after which the state stands
+	First uint64 // the first collection of the window whose state is known
+	// so many samples were lost that what has no known site may be of any
+	LostSamples bool
+	AtStart     bool // sampling began with the JVM
+	Types       map[uint64]trace.Type
+	Loaders     map[uint64]trace.Loader
+	Methods     map[uint64]trace.Method
+	Frames      map[uint64]trace.Frame
+	Threads     map[uint64]trace.Thread
+	Spaces      []Space
+	Time        func(gc uint64) (time.Time, bool) // of the end of a collection; may be nil
 
 	names  map[uint32]string
 	stacks map[uint64][]string

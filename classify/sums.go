@@ -54,6 +54,12 @@ func (s *stratum) fits() (all [numFits]fit) {
 	return all
 }
 
+// unknown gives how many objects and bytes have no known site.
+func (s *stratum) unknown() (objects, bytes float64) {
+	f := s.fits()[0]
+	return s.o - s.own - f.mo*(s.so.Sum-s.own), s.bytes - s.ownBytes - f.mb*(s.sbytes.Sum-s.ownBytes)
+}
+
 // share is by what something is multiplied, with its bounds.
 type share struct{ value, low, high float64 }
 
@@ -153,8 +159,10 @@ func (s *sumsOf) figure(est bool) Figure {
 	n.Objects, n.Bytes = rounded(s.o+s.so), rounded(s.by+s.sb)
 	objects, bytes := s.most.get()
 	low, high := s.weightedO.Bounds(s.so, s.n.Samples, objects)
+	high = min(max(high, rounded(s.so)+s.most.lost), max(objects, s.n.Samples))
 	n.ObjLow, n.ObjHigh = around(n.Objects, s.oLow+float64(low), s.oHigh+float64(high))
 	low, high = s.weightedB.Bounds(s.sb, s.sampledBytes, bytes)
+	high = min(max(high, rounded(s.sb)+s.most.lostBytes), max(bytes, s.sampledBytes))
 	n.BytesLow, n.BytesHigh = around(n.Bytes, s.bLow+float64(low), s.bHigh+float64(high))
 	n.Estimated = s.uncertain() || n.ObjLow != n.ObjHigh || n.BytesLow != n.BytesHigh
 	return n

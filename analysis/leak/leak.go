@@ -67,10 +67,14 @@ type Report struct {
 	Floors      int    `json:"floors"`
 	Missed      uint64 `json:"missed_collections"` // full collections of which the JVM posted no events: no floors
 	Note        string `json:"note"`               // what limits the verdicts
+	// why it is not known whether the program leaks; "" if it is. Then there are no verdicts.
+	CannotTell  string `json:"cannot_tell,omitempty"`
+	LostSamples uint64 `json:"lost_samples,omitempty"`
 
 	doubt    ui.Flow // why no leak can be found
 	note     ui.Flow
 	interval uint64 // of sampling, the largest one
+	lostMany bool
 }
 
 const (
@@ -96,6 +100,22 @@ const (
 
 // NoSamples is why a recording without samples shows no leak: none has a site.
 const NoSamples ui.Flow = "no allocation was sampled, so no allocation site is known"
+
+// NoCollection is why a recording without a collection shows none.
+const NoCollection ui.Flow = "there is no collection in this recording"
+
+// Advice says what to do where it cannot be told whether the program leaks: why is Doubt, NoSamples or NoCollection.
+func Advice(why ui.Flow) ui.Flow {
+	switch {
+	case why == "":
+		return ""
+	case why == NoSamples:
+		return "Record again, and see `heapcam cost` for what stopped the sampling."
+	case strings.HasPrefix(string(why), stateUnknown):
+		return "`heapcam verify` shows what is missing or damaged. Record again, at depth survivors."
+	}
+	return "Record for longer: at least one minute, with at least ten collections."
+}
 
 // ErrOpen says that a census is not enough, because the verdicts depend on the arrays that hold the objects. A Replay
 // is needed.
@@ -132,6 +152,16 @@ func (h *detector) leaks(r *heap.Cursor) *Report {
 		l.doubt = NoSamples
 	}
 	l.Note = string(l.note)
+	for _, g := range r.Gaps {
+		l.LostSamples += g.Samples
+	}
+	l.lostMany = sites.LostMany(r)
+	if l.Collections == 0 {
+		l.doubt = NoCollection
+	}
+	if len(l.Verdicts) == 0 {
+		l.CannotTell = string(l.doubt)
+	}
 	return l
 }
 

@@ -57,6 +57,7 @@ func (q *Coverage) Sentence() ui.Flow {
 type CoverageFollower struct {
 	Recording coverage.Recording
 	Newest    Coverage // after the newest collection whose state is known
+	Lost      bool     // LostMany
 	exact     coverage.Totals
 	sites     coverage.Sites
 }
@@ -66,6 +67,7 @@ func (f *CoverageFollower) Collection(r *heap.Cursor, c *heap.Collection) {
 	f.Follow(r)
 	if c.Known {
 		f.Quality(r)
+		f.Lost = LostMany(r)
 	}
 }
 

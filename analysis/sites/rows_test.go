@@ -55,7 +55,7 @@ func TestChildrenAddUp(t *testing.T) {
 			}
 			type sum struct{ objects, bytes uint64 }
 			got := map[string]sum{}
-			for _, s := range Live(r.View(), follow.Before) {
+			for _, s := range Live(r.View(), &follow) {
 				k := s.Class + s.Loader
 				got[k] = sum{got[k].objects + s.Objects, got[k].bytes + s.Bytes}
 				if s.Objects < s.ObjectsLow || s.Objects > s.ObjectsHigh || s.Bytes < s.BytesLow ||

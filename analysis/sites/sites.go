@@ -97,6 +97,7 @@ type State struct {
 	Symbols *heap.Symbols
 	Samples []*heap.Sample              // that live
 	Types   []heap.Count                // all that lives, by type
+	Lost    bool                        // samples were: what has no known site may be of any
 	Before  func(typ uint32) heap.Count // what may be older than the recording, at most; nil: nothing
 }
 
@@ -197,12 +198,48 @@ func (s *State) Tallies() map[Key]*Tally {
 // Rows gives what lives by site: the sites with the most bytes first, then what has none.
 func (s *State) Rows() []Row {
 	fits, before := s.fits()
-	return rows(s.Symbols, s.tallies(fits), ByClass(s.Symbols, s.Types), before)
+	out := rows(s.Symbols, s.tallies(fits), ByClass(s.Symbols, s.Types), before)
+	if s.Lost {
+		widen(out)
+	}
+	return out
+}
+
+// widen lets each site have all that has no known site in its class.
+func widen(out []Row) {
+	type key struct{ class, loader string }
+	unknown := map[key]heap.Count{}
+	for i := range out {
+		if r := &out[i]; r.Child != "" {
+			n := unknown[key{r.Class, r.Loader}]
+			unknown[key{r.Class, r.Loader}] = heap.Count{Objects: n.Objects + r.Objects, Bytes: n.Bytes + r.Bytes}
+		}
+	}
+	for i := range out {
+		if r := &out[i]; r.Child == "" {
+			n := unknown[key{r.Class, r.Loader}]
+			r.ObjectsHigh = max(r.ObjectsHigh, r.Objects+n.Objects)
+			r.BytesHigh = max(r.BytesHigh, r.Bytes+n.Bytes)
+		}
+	}
+}
+
+// LostMany says whether so many samples were lost that intervals do not hold without them: one of a hundred, or any
+// where each allocation is a sample.
+func LostMany(r *heap.Cursor) bool {
+	lost := uint64(0)
+	for _, g := range r.Gaps {
+		lost += g.Samples
+	}
+	return lost > 0 && (lost >= r.Taken/100 || r.JVM.Interval == 0)
 }
 
 // Live gives the rows of the state of r.
-func Live(r *heap.View, before func(typ uint32) heap.Count) []Row {
-	s := State{r.Symbols, slices.Collect(maps.Values(r.Live)), r.Totals.PerType(), before}
+func Live(r *heap.View, known *CoverageFollower) []Row {
+	s := State{Symbols: r.Symbols, Samples: slices.Collect(maps.Values(r.Live)), Types: r.Totals.PerType()}
+	if known != nil {
+		s.Before, s.Lost = known.Before, known.Lost
+	}
 	return s.Rows()
 }
 
