@@ -157,12 +157,17 @@ func (k *calibrating) result() *Calibration {
 
 // WriteText prints the table.
 func (c *Calibration) WriteText(w io.Writer) {
-	ui.Headline(w, ui.Bold, ui.Flowf("%s of the 95 %% intervals hold the true number of objects.",
+	style, verdict := ui.Good, ui.Flow("The intervals are reliable")
+	if float64(c.Held) < 0.95*float64(c.Intervals)-2*math.Sqrt(0.95*0.05*float64(c.Intervals)) {
+		style, verdict = ui.Doubt, "The intervals are too narrow here"
+	}
+	ui.Headline(w, style, ui.Flowf("%s: %s of the 95 %% intervals hold the true number of objects.", verdict,
 		ui.Flow(ui.Part(c.Held, max(c.Intervals, 1)))))
-	ui.Fprintf(w, "%d objects of %d sites, reduced %d times to one sample in %s.\n", c.Objects, c.Sites, c.Seeds,
-		ui.Bytes(c.Interval))
-	ui.Section(w, "How often the likeliest site is the true one, by the probability that was stated for it")
-	t := ui.NewColumns(2, "PROBABILITY", ">OBJECTS", ">STATED", ">TRUE")
+	ui.Paragraph(w, "", 0, ui.Flowf("%d objects of %d sites. %s, samples were removed until one in %s was left; then "+
+		"the sites were estimated and compared with the true ones.", c.Objects, c.Sites,
+		ui.Flow(ui.Plural(uint64(c.Seeds), "time")), ui.Flow(ui.Bytes(c.Interval))))
+	ui.Section(w, "Is the likeliest site of an object the true one? (objects without a sample, all times together)")
+	t := ui.NewColumns(2, "PROBABILITY", ">OBJECTS", ">EXPECTED", ">TRUE")
 	for i, b := range c.Bins {
 		if b.Objects > 0 {
 			t.Row(ui.Flowf("%.1f to %.1f", float64(i)/10, float64(i+1)/10), b.Objects, ui.Share(b.Stated),
@@ -170,10 +175,11 @@ func (c *Calibration) WriteText(w io.Writer) {
 		}
 	}
 	t.Write(w)
+	ui.Paragraph(w, "", 2, "EXPECTED and TRUE should be alike where there are many objects.")
 	ui.Section(w, "Shares of the objects without a sample")
-	ui.Field(w, "No site sampled", ui.Flowf("stated %s, true %s: no object of their site was sampled",
-		ui.Flow(ui.Share(c.MeanStated)), ui.Flow(ui.Share(c.MeanUnseen))))
-	ui.Field(w, "Inferred", ui.Flowf("%s count as inferred; for %s the likeliest site of their class is the true "+
-		"one", ui.Flow(ui.Share(c.InferredAll)), ui.Flow(ui.Share(c.InferredOK))))
+	t = ui.NewColumns(2, ">EXPECTED", ">TRUE", "")
+	t.Row(ui.Share(c.InferredAll), ui.Share(c.InferredOK), "the likeliest site of their class is theirs (inferred)")
+	t.Row(ui.Share(c.MeanStated), ui.Share(c.MeanUnseen), "no object of their site has a sample")
+	t.Write(w)
 	ui.Field(w, "Intervals", ui.Flowf("%d were checked, one for each site with a sample", c.Intervals))
 }

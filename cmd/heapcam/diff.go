@@ -75,8 +75,9 @@ begins with a summary: the slopes and their intervals. ` + fileHelp,
 
 // replays opens a recording from its start, as often as needed. It reports damage once.
 type replays struct {
-	rec  *ringstore.Recording
-	srcs []*source
+	rec    *ringstore.Recording
+	srcs   []*source
+	warned bool
 }
 
 func (p *replays) open() *heap.Replay {
@@ -92,13 +93,19 @@ func (p *replays) count() *heap.Census {
 	return heap.NewCensus(s)
 }
 
-func (p *replays) close() {
-	for i, s := range p.srcs {
-		if i == 0 {
-			for _, e := range s.Damage {
-				ui.Fprintf(ui.Stderr, "heapcam: %v\n", e)
-			}
+// warn says what is damaged, once.
+func (p *replays) warn() {
+	for _, s := range p.srcs {
+		if len(s.Damage) > 0 && !p.warned {
+			p.warned = true
+			s.warn(p.rec)
 		}
+	}
+}
+
+func (p *replays) close() {
+	p.warn()
+	for _, s := range p.srcs {
 		s.Close()
 	}
 }
@@ -143,6 +150,7 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	if err != nil {
 		return refError(rec, "from", err)
 	}
+	p.warn()
 	switch {
 	case o.json:
 		return ui.JSON(w, d)

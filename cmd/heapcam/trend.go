@@ -68,6 +68,7 @@ func (o *trendOptions) run(c *cobra.Command, path string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", rec.Path, err)
 		}
+		p.warn()
 		if o.json {
 			return ui.JSON(w, s)
 		}
@@ -78,6 +79,7 @@ func (o *trendOptions) run(c *cobra.Command, path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)
 	}
+	p.warn()
 	switch {
 	case o.json:
 		return ui.JSON(w, t)
