@@ -73,9 +73,12 @@ type DiffReport struct {
 
 // The parts of tuples in a diff: of the first state what was not found in the second, and of the second the rest.
 const (
-	partDied = iota
-	partPermanent
-	partBorn
+	partDied      = classify.PartFirst
+	partPermanent = classify.PartBoth
+)
+
+const (
+	partBorn = iota + partPermanent + 1
 	partUnclear
 	partLoose // permanent, but not matched with one object of the first state
 	numParts
@@ -177,7 +180,8 @@ func newDiff(by []classify.Classifier, filters []classify.Filter) (*differ, erro
 	if a&classify.AttrAddr != 0 {
 		return nil, ErrMoves
 	}
-	return &differ{by, filters, a, classify.Ages(by, filters), a&classify.AttrSpace != 0}, nil
+	return &differ{by: by, filters: filters, attrs: a, ages: classify.Ages(by, filters),
+		bySpace: a&classify.AttrSpace != 0}, nil
 }
 
 // fold gives the state of r after c, one of the two that are compared, from (with flags) and to. Births are
@@ -247,11 +251,12 @@ func (e notDiff) Error() string { return string(e) }
 
 // change makes the figures of a node.
 func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[sizeKey]*diffStratum) *Change {
-	parts := make([]classify.Figure, numParts)
+	parts, was, now := make([]classify.Figure, numParts), n.Was, n.Now
 	copy(parts, n.Parts)
 	if n.Parts == nil { // all tuples are of part 0
 		parts[partDied] = classify.Figure{Objects: n.Objects, Bytes: n.Bytes, ObjLow: n.Objects,
 			ObjHigh: n.Objects, BytesLow: n.Bytes, BytesHigh: n.Bytes}
+		was = parts[partDied]
 	}
 	var below []int32
 	if len(strata) > 0 {
@@ -261,7 +266,8 @@ func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[si
 	ofObjects := func(f *classify.Figure) Range { return Range{f.Objects, f.ObjLow, f.ObjHigh} }
 	ofBytes := func(f *classify.Figure) Range { return Range{f.Bytes, f.BytesLow, f.BytesHigh} }
 	c := &Change{Key: n.Key, Unclear: uint64(unclear),
-		Objects: d.changes(parts, ofObjects, objects), Bytes: d.changes(parts, ofBytes, bytes)}
+		Objects: d.changes(parts, &was, &now, ofObjects, objects),
+		Bytes:   d.changes(parts, &was, &now, ofBytes, bytes)}
 	for _, p := range parts {
 		c.Estimated = c.Estimated || p.Estimated
 	}
@@ -332,7 +338,14 @@ func unmatchedOf(
 }
 
 // changes makes the figures of objects or bytes, which get takes from a part's.
-func (d *DiffReport) changes(parts []classify.Figure, get func(*classify.Figure) Range, u unmatched) (to Changes) {
+// Before and after are what a grouping of each state says (was and now). Where they are estimates what is permanent
+// is less sure than both, so that died and born are what they leave.
+func (d *DiffReport) changes(
+	parts []classify.Figure,
+	was, now *classify.Figure,
+	get func(*classify.Figure) Range,
+	u unmatched,
+) (to Changes) {
 	sub := func(x uint64, y float64) uint64 { return x - min(x, uint64(y)) }
 	add := func(x uint64, y float64) uint64 { return x + uint64(y) }
 	died, matched, loose := get(&parts[partDied]), get(&parts[partPermanent]), get(&parts[partLoose])
@@ -341,15 +354,32 @@ func (d *DiffReport) changes(parts []classify.Figure, get func(*classify.Figure)
 	to.Died = Range{Low: sub(died.Low, u.diedMost), High: sub(died.High, u.diedLeast)}
 	to.Permanent = Range{Low: permanent.Low, High: add(permanent.High, u.perm)}
 	to.Born = Range{Low: add(fresh.Low, u.born), High: fresh.High + unsure.High}
-	to.Before, to.After = died.plus(matched), permanent.plus(fresh).plus(unsure)
+	to.Before, to.After = get(was), get(now)
 	// The value is what is said if as little as possible has happened: what may be permanent is.
 	to.Died.Value = min(max(sub(died.Value, u.diedMost), to.Died.Low), to.Died.High)
 	to.Permanent.Value = add(permanent.Value, u.perm)
 	to.Born.Value = sub(fresh.Value+unsure.Value, u.perm)
+	if (was.Estimated || now.Estimated) && u == (unmatched{}) {
+		to.settle(died.Value, fresh.Value)
+	}
 	if d.bySpace { // where what is permanent now is
 		to.Before = to.Died.plus(to.Permanent)
 	}
 	return to
+}
+
+// settle lets estimates add up: before = died + permanent, after = permanent + born. Without deaths, or births, there
+// are none.
+func (c *Changes) settle(died, born uint64) {
+	before, after := c.Before.Value, c.After.Value
+	p := before - min(before, died)
+	if died > 0 && born == 0 || p > after {
+		p = min(after, before)
+	}
+	c.Died.Value, c.Permanent.Value, c.Born.Value = before-p, p, after-p
+	for _, r := range [...]*Range{&c.Died, &c.Permanent, &c.Born} {
+		r.Low, r.High = min(r.Low, r.Value), max(r.High, r.Value)
+	}
 }
 
 func (c *Changes) exact() bool {

@@ -35,7 +35,7 @@ func World(r *heap.View, c *heap.Collection) (*classify.World, []heap.SpaceAt) {
 	w := &classify.World{
 		GC:      c.GC,
 		First:   r.First,
-		AtStart: r.JVM.Flags&trace.JVMAtStart != 0 && r.First <= 1,
+		AtStart: r.JVM.Flags&trace.JVMAtStart != 0,
 		Types:   r.Types,
 		Loaders: r.Loaders,
 		Methods: r.Methods,

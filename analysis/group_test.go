@@ -66,7 +66,7 @@ func refObjects(r *heap.Replay, c *heap.Collection) []refObject {
 				x.stack = append(x.stack, f.String())
 			}
 		}
-		x.before = uint64(o.Birth) <= r.First && (o.AtLeast || r.JVM.Flags&trace.JVMAtStart == 0 || r.First > 1)
+		x.before = uint64(o.Birth) <= r.First && r.JVM.Flags&trace.JVMAtStart == 0
 		out = append(out, x)
 		return true
 	})

@@ -29,17 +29,20 @@ func TestHeadline(t *testing.T) {
 			leaks(leak.Verdict{Floors: 9, FullIn: in(3)})(r)
 			r.atStart, r.PauseNS = true, r.WindowNS/2
 		},
-		"No leak found. A leak of 3.0 MiB/s or more would have been found with 95 % probability.": func(r *Report) {
-			r.smallest = "A leak of 3.0 MiB/s or more"
+		"No leak found. A leak slower than 3.0 MiB/s may go unnoticed.": func(r *Report) {
+			r.smallest = "A leak slower than 3.0 MiB/s may go unnoticed."
 		},
-		"Cannot tell whether the program leaks: 3 collections in 2 s are too few.": func(r *Report) {
+		"Cannot tell whether the program leaks: 3 collections in 2 s are too few. Record for longer: at least one " +
+			"minute, with at least ten collections.": func(r *Report) {
 			r.doubt = "3 collections in 2 s are too few"
 		},
-		"Cannot tell whether the program leaks: no allocation was sampled, so no allocation site is known.": func(
+		"Cannot tell whether the program leaks: no allocation was sampled, so no allocation site is known. Record " +
+			"again, and see `heapcam cost` for what stopped the sampling.": func(
 			r *Report) {
 			r.Samples = 0
 		},
-		"Cannot tell whether the program leaks: there is no collection in this recording.": func(r *Report) {
+		"Cannot tell whether the program leaks: there is no collection in this recording. Record for longer: at " +
+			"least one minute, with at least ten collections.": func(r *Report) {
 			r.Collections = nil
 		},
 	} {

@@ -61,7 +61,7 @@ func TestMissed(t *testing.T) {
 	}
 	var out bytes.Buffer
 	rep.WriteText(&out, "x")
-	q.WriteText(&out)
+	q.WriteText(&out, 0)
 	l.WriteText(&out, "x")
 	if n := strings.Count(out.String(), "4 collections without events: their pauses are"); q.Missed != 4 ||
 		l.Missed != 4 || n != 3 {

@@ -55,6 +55,7 @@ type Report struct {
 	PauseNS     uint64           `json:"pause_ns"`
 	ProbeNS     uint64           `json:"probe_ns"`
 	WindowNS    uint64           `json:"window_ns"`
+	MaxHeap     uint64           `json:"max_heap_bytes,omitempty"` // 0: not known
 	Grown       []GrownClass     `json:"grown"`
 	GrownSites  []sites.GrownRow `json:"grown_sites"`
 	Sites       []sites.Row      `json:"sites"`    // what lives after the last known collection, the most bytes first
@@ -89,8 +90,8 @@ var collectors = map[uint64]string{trace.CollectorSerial: "Serial", trace.Collec
 	trace.CollectorG1: "G1", trace.CollectorZGC: "ZGC", trace.CollectorShenandoah: "Shenandoah",
 	trace.CollectorEpsilon: "Epsilon"}
 
-// MakeReport reads all of from. If from is a *heap.Census, the report is the same, but that what sites have (Sites) is
-// inferred by type alone, that errors in tokens are not reported, and that Open may be set.
+// MakeReport reads all of from. If from is a *heap.Census, the report is the same, but that errors in tokens are not
+// reported, and that Open may be set.
 func MakeReport(from heap.Reader) (*Report, error) {
 	r := from.Position()
 	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{},
@@ -98,7 +99,7 @@ func MakeReport(from heap.Reader) (*Report, error) {
 	h := leak.NewDetector()
 	var first, last []heap.Count
 	var firstSites map[sites.Key]*sites.Tally
-	var alive []*heap.Sample // after the last known collection
+	alive := sites.State{Symbols: r.Symbols} // after the last known collection
 	var known sites.CoverageFollower
 	var watched watchedFollower
 	for {
@@ -117,9 +118,11 @@ func MakeReport(from heap.Reader) (*Report, error) {
 			last = append(last[:0], r.Totals.PerType()...)
 			if first == nil {
 				first = append([]heap.Count{}, last...)
-				firstSites = sites.Tallies(r.Symbols, maps.Values(r.Live))
 			}
-			alive = slices.AppendSeq(alive[:0], maps.Values(r.Live))
+			alive.Samples = slices.AppendSeq(alive.Samples[:0], maps.Values(r.Live))
+			if alive.Types = last; firstSites == nil {
+				firstSites = alive.Tallies()
+			}
 			q := known.Quality(r)
 			row.Quality, rep.Quality = q, q
 		} else {
@@ -129,13 +132,9 @@ func MakeReport(from heap.Reader) (*Report, error) {
 	}
 	rep.ending(r)
 	rep.grown(r.Symbols, first, last)
-	lastSites := sites.Tallies(r.Symbols, slices.Values(alive))
-	rep.GrownSites = sites.GrownSites(r.Symbols, firstSites, lastSites, 20)
-	e := rep.estimate(from, &known)
-	rep.Sites = sites.Rows(r.Symbols, lastSites, sites.ByClass(r.Symbols, last), e)
-	if e == nil && r.JVM.Flags&trace.JVMAtStart == 0 { // what has no site may be older than the recording, or not
-		rep.Sites = slices.DeleteFunc(rep.Sites, func(s sites.Row) bool { return s.Child != "" })
-	}
+	rep.GrownSites = sites.GrownSites(r.Symbols, firstSites, alive.Tallies(), 20)
+	alive.Before, alive.Lost = known.Before, sites.LostMany(r)
+	rep.Sites = alive.Rows()
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
 	watched.done(rep, r)
 	rep.OldCollections = h.Full + h.Mixed + h.Major
@@ -178,7 +177,7 @@ func (rep *Report) ending(r *heap.Cursor) {
 	if r.SitesCut != nil {
 		rep.SitesCut = r.SitesCut.String()
 	}
-	rep.Uncompacted = r.Uncompacted
+	rep.Uncompacted, rep.MaxHeap = r.Uncompacted, r.JVM.MaxHeap
 	if n := len(rep.Collections); n > 0 {
 		rep.WindowNS = uint64(max(rep.To.Sub(rep.From), 0)) + rep.Collections[n-1].PauseNS
 	}
@@ -194,19 +193,6 @@ func (rep *Report) ending(r *heap.Cursor) {
 		rep.End = [...]string{"", "the JVM ended", "heapcam was detached",
 			"the probe stopped recording: " + r.End.Text}[min(r.End.Reason, 3)]
 	}
-}
-
-// estimate infers the sites of the last state; nil if that is not known.
-func (rep *Report) estimate(from heap.Reader, known *sites.CoverageFollower) *sites.Estimate {
-	n := len(rep.Collections)
-	if !from.Position().Known || n == 0 || !rep.Collections[n-1].Known {
-		return nil
-	}
-	if collection.Counts(from) {
-		before := func(typ uint32) heap.Count { return heap.Count(known.Recording.Before(typ)) }
-		return sites.StratifyTypes(from.View(), before).Estimate()
-	}
-	return sites.Stratify(from.View(), rep.Collections[n-1].GC, nil).Estimate()
 }
 
 // Settle gives the report its verdicts.

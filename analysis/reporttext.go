@@ -24,28 +24,36 @@ const fullShare = 0.25
 
 // headline answers whether the program leaks: what, where, how fast, since when and until when.
 func (rep *Report) headline() ui.Flow {
+	why := rep.doubt
 	switch n := len(rep.Collections); {
 	case n == 0:
-		return cannotTell + "there is no collection in this recording."
+		why = leak.NoCollection
 	case len(rep.Suspects) > 0:
 		return rep.leaks()
 	case rep.Samples == 0:
-		return cannotTell + leak.NoSamples + "."
+		why = leak.NoSamples
 	case !rep.frees():
 		return cannotTell + "Epsilon frees nothing, so all that the program allocates stays."
-	case rep.doubt != "":
-		return cannotTell + rep.doubt + "."
-	}
-	if rep.Watched != nil {
+	case why == "" && rep.Watched != nil:
 		return noLeak + ui.Flowf("Of %s the live ones were followed.",
 			ui.Flow(ui.Plural(rep.Watched.Samples, "watched sample")))
+	case why == "":
+		return noLeak + rep.smallest
 	}
-	return noLeak + rep.smallest + " would have been found with 95 % probability."
+	return cannotTell + why + ". " + leak.Advice(why)
 }
 
 // leaks is the headline of a recording that shows one.
 func (rep *Report) leaks() ui.Flow {
 	v := rep.Suspects[0]
+	if v.FullIn != nil { // of all leaks together
+		sum := 0.0
+		for _, x := range rep.Suspects {
+			sum += x.BytesPerSecond
+		}
+		full := *v.FullIn * v.BytesPerSecond / sum
+		v.FullIn = &full
+	}
 	kind := "Leak found"
 	if v.Floors == 0 {
 		kind = "Probable leak"
@@ -63,7 +71,10 @@ func (rep *Report) leaks() ui.Flow {
 		end := rep.To.Add(time.Duration(*v.FullIn * 1e9)).Round(time.Minute)
 		at += ui.Flowf(", at %s", ui.Flow(end.Local().Format("15:04 MST")))
 	}
-	return s + " " + v.Exhaustion("At this rate the heap is full ", at)
+	if len(rep.Suspects) == 1 {
+		return s + " " + v.Exhaustion("At this rate the heap is full ", at)
+	}
+	return s + " " + v.Exhaustion("With all leaks together the heap is full ", at)
 }
 
 func (rep *Report) pauseShare() float64 { return float64(rep.PauseNS) / float64(max(rep.WindowNS, 1)) }
@@ -124,8 +135,16 @@ func (rep *Report) writeWindow(w io.Writer) {
 		flow(ui.Share(rep.pauseShare())), flow(ui.Nanoseconds(longest))))
 	ui.Field(w, "heapcam", ui.Flowf("%s of the pauses, %s of the time (sampling not included)",
 		flow(ui.Nanoseconds(rep.ProbeNS)), flow(ui.Part(rep.ProbeNS, rep.WindowNS))))
-	ui.Field(w, "Heap after GC", ui.Flowf("%s %s → %s", flow(ui.Spark(used, 60)), flow(ui.Bytes(first.Used)),
-		flow(ui.Bytes(last.Used))))
+	ui.Field(w, "Heap after GC", ui.Flowf("%s %s → %s (first → last%s)", flow(ui.Spark(used, 40)),
+		flow(ui.Bytes(first.Used)), flow(ui.Bytes(last.Used)), rep.limit()))
+}
+
+// limit says how large the heap may become.
+func (rep *Report) limit() ui.Flow {
+	if rep.MaxHeap == 0 {
+		return ""
+	}
+	return ui.Flowf("; the limit is %s", ui.Flow(ui.Bytes(rep.MaxHeap)))
 }
 
 // writeTrust prints what the figures rest on, and what is missing.
@@ -134,17 +153,8 @@ func (rep *Report) writeTrust(w io.Writer) {
 		rep.writeWatched(w)
 		return
 	}
-	q := rep.Quality
-	_, all := q.Live()
-	share := func(n uint64) ui.Flow { return ui.Flow(ui.Part(n, all)) }
-	ui.Section(w, "What the figures rest on")
-	if all > 0 {
-		ui.Field(w, "Sites known", ui.Flowf("for %s of the live bytes: %s exactly, %s inferred; %s unknown; %s "+
-			"may be older than the recording", share(q.ExactBytes+q.InferredBytes), share(q.ExactBytes),
-			share(q.InferredBytes), share(q.UnknownBytes), share(q.BeforeBytes)))
-	} else {
-		ui.Field(w, "Sites known", "the heap state is not known")
-	}
+	ui.Section(w, "How reliable the figures are")
+	ui.Field(w, "Sites known", rep.Quality.Sentence())
 	ui.Field(w, "Samples", ui.Flowf("%d allocations", rep.Samples))
 	if rep.SitesCut != "" {
 		ui.Datum(w, "Sites cut", ui.Prose(rep.SitesCut))
@@ -202,12 +212,12 @@ func (rep *Report) writeGrown(w io.Writer) {
 		ui.Section(w, "Allocation sites that grew most (estimated from samples)")
 		c.Write(w)
 	}
-	c = ui.NewColumns(2, ">OBJECTS (95 % INTERVAL)", ">BYTES", "CLASS AND ALLOCATION SITE")
+	c = ui.NewColumns(2, ">OBJECTS", ">95 % INTERVAL", ">BYTES", "CLASS AND ALLOCATION SITE")
 	for i, s := range rep.Sites {
 		if i == 3 || s.Child != "" {
 			break
 		}
-		c.Row(ui.Flowf("%d to %d", s.ObjectsLow, s.ObjectsHigh), ui.Bytes(s.Bytes),
+		c.Row(s.Objects, ui.Flowf("%d to %d", s.ObjectsLow, s.ObjectsHigh), ui.Bytes(s.Bytes),
 			ui.Flowf("%s %s", sites.ClassName(s.Class, s.Loader), sites.Place(s.Site)))
 	}
 	if c.Len() > 0 {
@@ -222,9 +232,9 @@ func (rep *Report) writeLeaks(w io.Writer) {
 		return
 	}
 	ui.Section(w, "Allocation sites whose objects stay and grow throughout the recording")
-	c := ui.NewColumns(2, ">GROWTH", ">IN ALL", ">CONFIDENCE", "CLASS AND ALLOCATION SITE")
+	c := ui.NewColumns(2, ">GROWTH", ">SINCE START", ">CONFIDENCE", "CLASS AND ALLOCATION SITE")
 	for _, s := range rep.Suspects[:min(3, len(rep.Suspects))] {
-		c.Row(s.Rate(), ui.Bytes(s.GrownBytes), ui.Share(s.Confidence), sites.WithLoader(s.Class, s.Loader))
+		c.Row(s.Rate(), ui.Bytes(s.GrownBytes), ui.Share(s.Confidence), s.Name())
 		for j, f := range s.Site[:min(3, len(s.Site))] {
 			more := ui.Text("")
 			if j == 2 && len(s.Site) > 3 {
@@ -262,7 +272,7 @@ func (rep *Report) next(name string) (out []ui.Text) {
 		out = append(out, ui.Sprintf("heapcam leaks %s", file))
 	case rep.Watched != nil:
 		out = append(out, ui.Sprintf("heapcam history %s", file))
-	default:
+	case last > 0:
 		out = append(out, ui.Sprintf("heapcam histogram --sites %s", file))
 	}
 	out = append(out, ui.Sprintf("heapcam view %s", file))

@@ -8,11 +8,12 @@ import (
 	"sync/atomic"
 )
 
-// item is a tuple in a node, and what it counts there: the number of its fit in the builder.
-type item struct{ t, fit int32 }
+// item is a tuple in a node, and what it counts there: the number of its fit in the builder, and of two states that in
+// the first one.
+type item struct{ t, fit, was int32 }
 
-// fit says what a tuple counts on estimated levels: mo times its (weighted) objects and mb times its bytes; the others
-// bound mo and mb of what has no sample.
+// fit says what a tuple counts on estimated levels. What has no sample counts mo times its objects and mb times its
+// bytes, with bounds; a sample counts as itself, and mo and mb times as what it stands for besides.
 type fit struct {
 	mo, mb, moLow, moHi, mbLow, mbHigh float64
 
@@ -125,42 +126,57 @@ func (b *builder) kept(filters []Filter) (items []item, est bool, err error) {
 	return items, est, nil
 }
 
-// estimate gives items the multipliers with which samples stand for what was not sampled. Strata are types, and within
-// them what stood when the window began and what came later: within each the samples' weights are scaled down if they
-// exceed what is there, and what they leave is spread over what has no sample.
+// estimate gives items the multipliers with which samples stand for what was not sampled. Strata are the types of a
+// state: what samples stand for is scaled down if it exceeds what is there, and what they leave is spread over what has
+// no sample. What lives in both of two states (PartBoth) has multipliers of each.
 func (b *builder) estimate(items []item) []item {
-	type key struct {
-		typ    uint32
-		before bool
-		part   uint8
-	}
 	var list []stratum
-	strata := map[key]int32{}
+	var keys []stratumKey
+	strata := map[stratumKey]int32{}
 	in := make([]int32, len(items)) // the stratum of each
-	for i, it := range items {
-		t := &b.ts[it.t]
-		k := key{t.Type, b.w.before(t), t.Part}
+	of := func(k stratumKey, t *Tuple) int32 {
 		at, ok := strata[k]
 		if !ok {
 			at = int32(len(list))
 			strata[k] = at
-			list = append(list, stratum{})
+			list, keys = append(list, stratum{}), append(keys, k)
 		}
-		in[i] = at
-		list[at].add(t)
+		list[at].add(t, b.w.before(t))
+		return at
 	}
-	ceilings := b.ceilings(items, in, list)
+	two := b.parts > 0
+	var was []int32 // the stratum of each in the first of two states
+	if two {
+		was = make([]int32, len(items))
+	}
+	for i, it := range items {
+		t := &b.ts[it.t]
+		first := two && t.Part == PartFirst
+		if in[i] = of(stratumKey{t.Type, first}, t); two {
+			was[i] = in[i]
+			if t.Part == PartBoth {
+				was[i] = of(stratumKey{t.Type, true}, t)
+			}
+		}
+	}
+	ceilings := b.ceilings(keys, list)
 	for i := range list {
 		list[i].fit = int32(len(b.fits))
-		sampled, rest := list[i].fits()
-		sampled.of = ceilings[i]
-		b.fits = append(b.fits, sampled, rest)
+		fits := list[i].fits()
+		fits[0].of = ceilings[i]
+		b.fits = append(b.fits, fits[:]...)
 	}
 	out := make([]item, len(items))
 	for i, it := range items {
-		out[i] = item{it.t, list[in[i]].fit}
-		if !b.ts[it.t].Sampled {
-			out[i].fit++
+		add := int32(0)
+		if t := &b.ts[it.t]; !t.Sampled {
+			if add = 1; b.w.before(t) {
+				add = 2
+			}
+		}
+		out[i] = item{t: it.t, fit: list[in[i]].fit + add}
+		if two {
+			out[i].was = list[was[i]].fit + add
 		}
 	}
 	return out
@@ -200,8 +216,12 @@ func (b *builder) node(key string, items []item, of, level, depth int, est bool,
 		x[0], x[1], x[2], x[3] = f.ObjLow, f.ObjHigh, f.BytesLow, f.BytesHigh
 		n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = &x[0], &x[1], &x[2], &x[3]
 	}
-	for p := range int(b.parts) {
-		n.Parts = append(n.Parts, b.count(items, est, p))
+	if b.parts > 0 {
+		for p := range int(b.parts) {
+			n.Parts = append(n.Parts, b.count(items, est, p))
+		}
+		n.Was = b.counted(items, est, func(it item) (int32, bool) { return it.was, b.ts[it.t].Part <= PartBoth })
+		n.Now = b.counted(items, est, func(it item) (int32, bool) { return it.fit, b.ts[it.t].Part >= PartBoth })
 	}
 	return n, b.split(n, items, level, depth, est)
 }
@@ -442,13 +462,21 @@ func (b *builder) number(k string) int32 {
 
 // count gives the figures of items, of one part or of all (-1).
 func (b *builder) count(items []item, est bool, part int) Figure {
+	return b.counted(items, est, func(it item) (int32, bool) {
+		return it.fit, part < 0 || int(b.ts[it.t].Part) == part
+	})
+}
+
+// counted gives the figures of the items that which takes, each with the fit that it names.
+func (b *builder) counted(items []item, est bool, which func(item) (int32, bool)) Figure {
 	var s sumsOf
 	for _, it := range items {
 		t := &b.ts[it.t]
+		fit, ok := which(it)
 		switch {
-		case part >= 0 && int(t.Part) != part:
+		case !ok:
 		case est:
-			s.estimate(t, &b.fits[it.fit])
+			s.estimate(t, &b.fits[fit])
 		default:
 			s.exact(t.Objects, t.Bytes)
 		}

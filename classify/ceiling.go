@@ -5,39 +5,39 @@ package classify
 type ceiling struct {
 	class          int32
 	objects, bytes uint64
+	// of these, what has no known site, if samples were lost: any site may have it
+	lost, lostBytes uint64
 }
 
 // ceilings gives for each stratum what there is of its class, as `histogram --sites` counts it: types of one name and
 // loader are one class.
-func (b *builder) ceilings(items []item, in []int32, strata []stratum) []ceiling {
+func (b *builder) ceilings(of []stratumKey, strata []stratum) []ceiling {
 	type key struct {
 		name   string
 		loader uint64
-		part   uint8
+		first  bool
 	}
 	number := map[key]int32{}
-	of, done := make([]int32, len(strata)), make([]bool, len(strata))
-	var sums []ceiling
-	for i, it := range items {
-		at := in[i]
-		if done[at] {
-			continue
-		}
-		done[at] = true
-		t := &b.ts[it.t]
-		k := key{b.w.TypeName(t.Type), b.w.Types[uint64(t.Type)].Loader, t.Part}
+	in, sums := make([]int32, len(strata)), []ceiling{}
+	for i, x := range of {
+		k := key{b.w.TypeName(x.typ), b.w.Types[uint64(x.typ)].Loader, x.first}
 		n, ok := number[k]
 		if !ok {
 			n = int32(len(sums))
 			number[k] = n
 			sums = append(sums, ceiling{class: n + 1})
 		}
-		of[at] = n
-		sums[n].objects += uint64(strata[at].o)
-		sums[n].bytes += uint64(strata[at].bytes)
+		in[i] = n
+		sums[n].objects += uint64(strata[i].o)
+		sums[n].bytes += uint64(strata[i].bytes)
+		if b.w.LostSamples {
+			lost, lostBytes := strata[i].unknown()
+			sums[n].lost += rounded(lost)
+			sums[n].lostBytes += rounded(lostBytes)
+		}
 	}
 	out := make([]ceiling, len(strata))
-	for i, n := range of {
+	for i, n := range in {
 		out[i] = sums[n]
 	}
 	return out
@@ -63,7 +63,7 @@ func (c *ceilingSum) add(x ceiling) {
 		}
 		c.seen[x.class] = true
 	}
-	c.ceiling = ceiling{x.class, c.objects + x.objects, c.bytes + x.bytes}
+	c.ceiling = ceiling{x.class, c.objects + x.objects, c.bytes + x.bytes, c.lost + x.lost, c.lostBytes + x.lostBytes}
 }
 
 // get gives what there is of all of them.

@@ -11,7 +11,7 @@
 // mapping); a node's figures are those of the objects below it, each counted once, whatever the cardinality of the
 // levels below. Levels that do not look at sites are exact. A level that does is estimated from the samples that live,
 // each standing for as many objects as its weight says; within a type the estimates never exceed what the level above
-// has, and what remains has an unknown site or is older than the recording. At sampling interval 0 every object is a
+// has (stats.Total.Fit), and what remains has an unknown site or is older than the recording. At sampling interval 0 every object is a
 // sample and all levels are exact.
 //
 // It imports nothing but the vocabulary and statistics, reads no files except those of features and user-defined
@@ -56,7 +56,7 @@ type Tuple struct {
 	Objects, Bytes uint64 // that have it
 
 	GC   uint64 // the collection at which it was seen, 0: World.GC
-	Part uint8  // nodes count each part by itself (Node.Parts), and estimates do not mix them
+	Part uint8  // of two states that are compared: nodes count each part by itself (Node.Parts)
 
 	// Of sampled objects, with AttrSite.
 	Sampled       bool
@@ -71,18 +71,27 @@ type Space struct {
 	Kind uint64 // trace.SpaceEden …
 }
 
+// Parts of tuples of two states. Those above PartBoth live in the second state only. Estimates are those of each state
+// alone: what lives in both counts in Node.Parts as in the second, and in Node.Was as in the first.
+const (
+	PartFirst = iota
+	PartBoth
+)
+
 // World is what tuples refer to. It is only read.
 type World struct {
-	GC      uint64 // the collection after which the state stands
-	First   uint64 // the first collection of the window whose state is known
-	AtStart bool   // the recording begins with the JVM
-	Types   map[uint64]trace.Type
-	Loaders map[uint64]trace.Loader
-	Methods map[uint64]trace.Method
-	Frames  map[uint64]trace.Frame
-	Threads map[uint64]trace.Thread
-	Spaces  []Space
-	Time    func(gc uint64) (time.Time, bool) // of the end of a collection; may be nil
+	GC    uint64 // the collection after which the state stands
+	First uint64 // the first collection of the window whose state is known
+	// so many samples were lost that what has no known site may be of any
+	LostSamples bool
+	AtStart     bool // sampling began with the JVM
+	Types       map[uint64]trace.Type
+	Loaders     map[uint64]trace.Loader
+	Methods     map[uint64]trace.Method
+	Frames      map[uint64]trace.Frame
+	Threads     map[uint64]trace.Thread
+	Spaces      []Space
+	Time        func(gc uint64) (time.Time, bool) // of the end of a collection; may be nil
 
 	names  map[uint32]string
 	stacks map[uint64][]string
@@ -232,9 +241,10 @@ func (w *World) Stack(frame uint64) []string {
 }
 
 // before says whether an object without a sample may have been there before anything was sampled, as far as the
-// recording tells: it stood when the window began.
+// recording tells: it stood when the window began. Of a JVM that was sampled from its start nothing was: sync points
+// carry the samples of what their ring file does not have.
 func (w *World) before(t *Tuple) bool {
-	return !w.AtStart && uint64(t.Birth) <= w.First || t.AtLeast && uint64(t.Birth) <= w.First
+	return !w.AtStart && uint64(t.Birth) <= w.First
 }
 
 // noSite is the key of what has no sample.

@@ -163,10 +163,11 @@ func (b *builder) bytesOf(items []item, fits []fit) (n uint64) {
 	}
 	var sampled, rest float64
 	for _, it := range items {
-		if t, f := &b.ts[it.t], &fits[it.fit]; t.Sampled {
-			sampled += f.mb * t.WBytes.Sum
+		t := &b.ts[it.t]
+		if _, n := fits[it.fit].count(t); t.Sampled {
+			sampled += n
 		} else {
-			rest += f.mb * float64(t.Bytes)
+			rest += n
 		}
 	}
 	return rounded(rest + sampled)

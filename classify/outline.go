@@ -20,9 +20,9 @@ type Outline struct {
 	set  map[outlined]int32
 	// 1 + places in sets: by kind or, unless something looks at the type, by place and what else Figures says
 	in      [2][]int32
-	stratum []int32 // by base: its place in strata
-	before  []bool  // by base
-	strata  map[outlineStratum]int32
+	stratum []int32          // by base: its place in strata
+	before  []bool           // by base
+	strata  map[uint32]int32 // by type
 }
 
 // Sampled are the sampled objects of a state, by kinds whose numbers are the same in all states.
@@ -56,11 +56,6 @@ type outlined struct {
 	siteSeen
 }
 
-type outlineStratum struct {
-	typ    uint32
-	before bool
-}
-
 // SampledSum are the sampled objects of one kind, of a state.
 type SampledSum struct {
 	Objects, Bytes   uint64
@@ -82,7 +77,7 @@ func Outlines(by []Classifier, filters []Filter) bool {
 // NewOutline begins one. Classifiers and filters are its own from then on.
 func NewOutline(by []Classifier, filters []Filter) *Outline {
 	o := &Outline{at: map[outlineKey]int32{}, by: by, kept: filters, first: len(by), set: map[outlined]int32{},
-		strata: map[outlineStratum]int32{}}
+		strata: map[uint32]int32{}}
 	for i := len(by) - 1; i >= 0; i-- {
 		if by[i].Needs&AttrSite != 0 {
 			o.first = i
@@ -103,7 +98,7 @@ func NewOutline(by []Classifier, filters []Filter) *Outline {
 func (o *Outline) Figures(w *World, rest []Tuple, x *Sampled) ([]GroupFigure, error) {
 	for b := int32(len(o.stratum)); int(b) < x.Bases; b++ {
 		t := x.Describe(b, -1)
-		o.stratum, o.before = append(o.stratum, o.stratumOf(w, &t)), append(o.before, w.before(&t))
+		o.stratum, o.before = append(o.stratum, o.stratumOf(&t)), append(o.before, w.before(&t))
 	}
 	sets, err := o.classify(w, rest, x)
 	if err != nil {
@@ -114,7 +109,7 @@ func (o *Outline) Figures(w *World, rest []Tuple, x *Sampled) ([]GroupFigure, er
 	skip := func(set int32) bool { return o.first >= 0 && len(o.sets[set]) == 0 }
 	for i := range rest {
 		if !skip(sets[i]) {
-			strata[o.stratumOf(w, &rest[i])].add(&rest[i])
+			strata[o.stratumOf(&rest[i])].add(&rest[i], w.before(&rest[i]))
 		}
 	}
 	mine := sets[len(rest):]
@@ -123,15 +118,18 @@ func (o *Outline) Figures(w *World, rest []Tuple, x *Sampled) ([]GroupFigure, er
 			strata[o.stratum[x.Kinds[k].Base]].sample(&x.Sums[i])
 		}
 	}
-	fits := make([][2]fit, len(strata))
+	fits := make([][numFits]fit, len(strata))
 	for i := range strata {
-		fits[i][0], fits[i][1] = strata[i].fits()
+		fits[i] = strata[i].fits()
 	}
 	counts := make([]sumsOf, len(o.Groups))
 	out := make([]GroupFigure, len(o.Groups))
 	for i := range rest {
 		t := &rest[i]
-		f := &fits[o.stratumOf(w, t)][1]
+		f := &fits[o.stratumOf(t)][1]
+		if w.before(t) {
+			f = &fits[o.stratumOf(t)][2]
+		}
 		for _, g := range o.sets[sets[i]] {
 			out[g].There = true
 			if o.Groups[g].Estimates {
@@ -160,12 +158,11 @@ func (o *Outline) Figures(w *World, rest []Tuple, x *Sampled) ([]GroupFigure, er
 }
 
 // stratumOf numbers the strata.
-func (o *Outline) stratumOf(w *World, t *Tuple) int32 {
-	k := outlineStratum{t.Type, w.before(t)}
-	i, ok := o.strata[k]
+func (o *Outline) stratumOf(t *Tuple) int32 {
+	i, ok := o.strata[t.Type]
 	if !ok {
 		i = int32(len(o.strata))
-		o.strata[k] = i
+		o.strata[t.Type] = i
 	}
 	return i
 }
@@ -174,7 +171,7 @@ func (o *Outline) stratumOf(w *World, t *Tuple) int32 {
 func (o *Outline) classify(w *World, rest []Tuple, x *Sampled) ([]int32, error) {
 	var fresh []Tuple
 	set := func(t Tuple) int32 {
-		o.stratumOf(w, &t)
+		o.stratumOf(&t)
 		k := outlined{siteSeen: w.siteSeen(&t)}
 		if o.types {
 			k.typ = t.Type

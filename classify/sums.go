@@ -2,53 +2,86 @@ package classify
 
 import "github.com/heapcam/heapcam/analysis/stats"
 
-// stratum is what samples stand for one another in.
+// stratum is what samples stand for one another in: what there is of a type.
 type stratum struct {
-	o, bytes   float64 // all
-	uo, ubytes float64 // without a sample
-	so, sbytes stats.Total
-	fit        int32 // of what is sampled; of the rest the next
+	o, bytes         float64 // all
+	so, sbytes       stats.Total
+	own, ownBytes    float64 // of the samples themselves
+	before, oldBytes float64 // without a sample, that may be older than the recording
+	fit              int32   // of what is sampled; of the rest, and of what may be older, the next two
 }
 
-func (s *stratum) add(t *Tuple) {
+// stratumKey names a stratum; first: of the first of two states.
+type stratumKey struct {
+	typ   uint32
+	first bool
+}
+
+// numFits are those of a stratum: sampled, the rest, and what may be older than the recording.
+const numFits = 3
+
+func (s *stratum) add(t *Tuple, before bool) {
 	if t.Sampled {
 		s.sample(&SampledSum{t.Objects, t.Bytes, t.WObjects, t.WBytes})
 		return
 	}
 	s.o += float64(t.Objects)
 	s.bytes += float64(t.Bytes)
-	s.uo += float64(t.Objects)
-	s.ubytes += float64(t.Bytes)
+	if before {
+		s.before += float64(t.Objects)
+		s.oldBytes += float64(t.Bytes)
+	}
 }
 
 func (s *stratum) sample(x *SampledSum) {
 	s.o += float64(x.Objects)
 	s.bytes += float64(x.Bytes)
+	s.own += float64(x.Objects)
+	s.ownBytes += float64(x.Bytes)
 	s.so.Plus(x.WObjects, 1)
 	s.sbytes.Plus(x.WBytes, 1)
 }
 
-// fits gives the multipliers of what is sampled, and of the rest.
-func (s *stratum) fits() (sampled, rest fit) {
-	fo, g, gLow, gHigh := multipliers(s.o, s.uo, s.so)
-	fb, h, hLow, hHigh := multipliers(s.bytes, s.ubytes, s.sbytes)
-	return fit{mo: fo, mb: fb}, fit{mo: g, mb: h, moLow: gLow, moHi: gHigh, mbLow: hLow, mbHigh: hHigh}
+// fits gives the multipliers of what is sampled, of the rest, and of what may be older than the recording.
+func (s *stratum) fits() (all [numFits]fit) {
+	o, g, old := multipliers(s.o, s.own, s.before, s.so, 0)
+	unknown := s.o - s.own - o*(s.so.Sum-s.own)
+	b, h, oldBytes := multipliers(s.bytes, s.ownBytes, s.oldBytes, s.sbytes, stats.LeastObject*unknown)
+	all[0] = fit{mo: o, mb: b}
+	all[1] = fit{mo: g.value, mb: h.value, moLow: g.low, moHi: g.high, mbLow: h.low, mbHigh: h.high}
+	all[2] = fit{mo: old.value, mb: oldBytes.value, moLow: old.low, moHi: old.high, mbLow: oldBytes.low,
+		mbHigh: oldBytes.high}
+	return all
 }
 
-// multipliers gives those of samples and of the rest, and the bounds of the latter.
-func multipliers(all, rest float64, sampled stats.Total) (f, g, lo, hi float64) {
-	f = 1
-	if rest == 0 || sampled.Sum > all {
-		if sampled.Sum == 0 {
-			return 0, 1, 1, 1
-		}
-		f = all / sampled.Sum
+// unknown gives how many objects and bytes have no known site.
+func (s *stratum) unknown() (objects, bytes float64) {
+	f := s.fits()[0]
+	return s.o - s.own - f.mo*(s.so.Sum-s.own), s.bytes - s.ownBytes - f.mb*(s.sbytes.Sum-s.ownBytes)
+}
+
+// share is by what something is multiplied, with its bounds.
+type share struct{ value, low, high float64 }
+
+// multipliers gives that of what samples stand for beside themselves (stats.Total.Fit), and those of what they leave
+// of the rest and of what may be older. They stand for what is not older first, and leave reserved.
+func multipliers(all, own, before float64, sampled stats.Total, reserved float64) (f float64, rest, older share) {
+	unsampled := all - own
+	f = sampled.Fit(own, unsampled-min(unsampled, reserved))
+	known := f * (sampled.Sum - own)
+	fresh := unsampled - before
+	unknown := max(0, fresh-known)
+	old := max(0, unsampled-known-unknown)
+	if before > 0 {
+		older = share{old / before, 0, old / before}
 	}
-	if rest == 0 {
-		return f, 0, 0, 0
+	if fresh <= 0 {
+		return f, rest, older
 	}
 	l, h := sampled.Interval()
-	return f, max(0, all-f*sampled.Sum) / rest, max(0, all-h) / rest, max(0, all-l*f) / rest
+	l, h = own+f*(l-own), own+f*(h-own)
+	low, high := max(0, all-h-old), min(fresh, max(0, all-max(l, own)))
+	return f, share{unknown / fresh, min(low, unknown) / fresh, max(high, unknown) / fresh}, older
 }
 
 // Estimate gives for each tuple how many objects and bytes it stands for, if samples stand for what was not sampled:
@@ -56,24 +89,30 @@ func multipliers(all, rest float64, sampled stats.Total) (f, g, lo, hi float64) 
 func Estimate(w *World, ts []Tuple) (objects, bytes []float64) {
 	b := newBuilder(w, ts, nil)
 	for _, it := range b.estimate(b.all()) {
-		t, f := &ts[it.t], &b.fits[it.fit]
-		if t.Sampled {
-			objects, bytes = append(objects, f.mo*t.WObjects.Sum), append(bytes, f.mb*t.WBytes.Sum)
-		} else {
-			objects, bytes = append(objects, f.mo*float64(t.Objects)), append(bytes, f.mb*float64(t.Bytes))
-		}
+		o, by := b.fits[it.fit].count(&ts[it.t])
+		objects, bytes = append(objects, o), append(bytes, by)
 	}
 	return objects, bytes
 }
 
+// count gives how many objects and bytes a tuple stands for.
+func (f *fit) count(t *Tuple) (objects, bytes float64) {
+	o, b := float64(t.Objects), float64(t.Bytes)
+	if t.Sampled {
+		return o + f.mo*(t.WObjects.Sum-o), b + f.mb*(t.WBytes.Sum-b)
+	}
+	return f.mo * o, f.mb * b
+}
+
 // sumsOf adds tuples up: exactly, or what they stand for.
 type sumsOf struct {
-	n                               Figure
-	so, sb                          stats.Total // as they count
-	weightedO, weightedB            stats.Total // as they were drawn
-	sampledBytes                    uint64
-	o, by, oLow, oHigh, bLow, bHigh float64
-	most                            ceilingSum
+	n                        Figure
+	so, sb                   float64     // what samples count
+	weightedO, weightedB     stats.Total // as they were drawn
+	sampledBytes             uint64
+	o, by                    float64 // what has no sample counts
+	oLow, oHigh, bLow, bHigh float64
+	most                     ceilingSum
 }
 
 func (s *sumsOf) exact(objects, bytes uint64) {
@@ -90,8 +129,9 @@ func (s *sumsOf) estimate(t *Tuple, f *fit) {
 }
 
 func (s *sumsOf) sampled(x *SampledSum, f *fit) {
-	s.so.Plus(x.WObjects, f.mo)
-	s.sb.Plus(x.WBytes, f.mb)
+	o, b := float64(x.Objects), float64(x.Bytes)
+	s.so += o + f.mo*(x.WObjects.Sum-o)
+	s.sb += b + f.mb*(x.WBytes.Sum-b)
 	s.weightedO.Plus(x.WObjects, 1)
 	s.weightedB.Plus(x.WBytes, 1)
 	s.n.Samples += x.Objects
@@ -116,11 +156,13 @@ func (s *sumsOf) figure(est bool) Figure {
 		n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = n.Objects, n.Objects, n.Bytes, n.Bytes
 		return n
 	}
-	n.Objects, n.Bytes = rounded(s.o+s.so.Sum), rounded(s.by+s.sb.Sum)
+	n.Objects, n.Bytes = rounded(s.o+s.so), rounded(s.by+s.sb)
 	objects, bytes := s.most.get()
-	low, high := s.weightedO.Bounds(s.n.Samples, objects)
+	low, high := s.weightedO.Bounds(s.so, s.n.Samples, objects)
+	high = min(max(high, rounded(s.so)+s.most.lost), max(objects, s.n.Samples))
 	n.ObjLow, n.ObjHigh = around(n.Objects, s.oLow+float64(low), s.oHigh+float64(high))
-	low, high = s.weightedB.Bounds(s.sampledBytes, bytes)
+	low, high = s.weightedB.Bounds(s.sb, s.sampledBytes, bytes)
+	high = min(max(high, rounded(s.sb)+s.most.lostBytes), max(bytes, s.sampledBytes))
 	n.BytesLow, n.BytesHigh = around(n.Bytes, s.bLow+float64(low), s.bHigh+float64(high))
 	n.Estimated = s.uncertain() || n.ObjLow != n.ObjHigh || n.BytesLow != n.BytesHigh
 	return n

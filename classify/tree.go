@@ -28,6 +28,8 @@ type Node struct {
 
 	// Parts are the figures of the tuples of each part, if tuples have parts.
 	Parts []Figure `json:"-"`
+	// in the first of two states, and in the second
+	Was, Now Figure `json:"-"`
 
 	items []item // below it
 	est   bool   // counted as an estimate
@@ -87,11 +89,16 @@ func (n *Node) clamp() {
 		n.below(c)
 		for i := range c.Parts {
 			p, of := &c.Parts[i], &n.Parts[i]
-			p.ObjHigh, p.BytesHigh = max(p.Objects, min(p.ObjHigh, of.ObjHigh)),
-				max(p.Bytes, min(p.BytesHigh, of.BytesHigh))
+			p.clamp(of)
 		}
+		c.Was.clamp(&n.Was)
+		c.Now.clamp(&n.Now)
 		c.clamp()
 	}
+}
+
+func (f *Figure) clamp(of *Figure) {
+	f.ObjHigh, f.BytesHigh = max(f.Objects, min(f.ObjHigh, of.ObjHigh)), max(f.Bytes, min(f.BytesHigh, of.BytesHigh))
 }
 
 // NoSite is the key of a tuple without a sample.

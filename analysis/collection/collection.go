@@ -166,9 +166,20 @@ func Open[R heap.Reader](
 	count func() R,
 	open func() *heap.Replay,
 ) (*heap.View, *heap.Collection, error) {
+	return OpenWatched(ref, count, open, func(*heap.Cursor) func(*heap.Collection) { return func(*heap.Collection) {} })
+}
+
+// OpenWatched is Open for who follows the replay: watch is asked at the beginning of each, and what it gave for the one
+// that Open's result is of has then seen each collection up to that.
+func OpenWatched[R heap.Reader](
+	ref string,
+	count func() R,
+	open func() *heap.Replay,
+	watch func(*heap.Cursor) func(*heap.Collection),
+) (*heap.View, *heap.Collection, error) {
 	if ref == "last" {
 		r := open()
-		at, known, err := toEnd(r, func(*heap.Collection) {})
+		at, known, err := toEnd(r, watch(&r.Cursor))
 		if at != nil || err != nil {
 			return r.View(), at, err
 		}
@@ -181,7 +192,7 @@ func Open[R heap.Reader](
 		return nil, nil, err
 	}
 	r := open()
-	c, err := At(r, gc)
+	c, err := at(r, gc, watch(&r.Cursor))
 	return r.View(), c, err
 }
 

@@ -5,6 +5,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -37,11 +38,15 @@ func GrowthOf(r *heap.Replay) (*Growth, error) {
 	h := history.NewTracker(history.Survived)
 	c := &Growth{chains: map[string]*history.Series{}, frames: map[string][]sites.StackFrame{},
 		class: map[string]string{}}
+	var last []heap.Count // the newest known state by type
 	if err := collection.Each(r, func(col *heap.Collection) bool {
 		for _, s := range r.Sampled {
 			c.Allocated += float64(s.Size) * s.Weight
 		}
 		h.Collection(&r.Cursor, col)
+		if col.Known {
+			last = append(last[:0], r.Totals.PerType()...)
+		}
 		c.alloc = append(c.alloc, c.Allocated)
 		return true
 	}); err != nil {
@@ -50,6 +55,12 @@ func GrowthOf(r *heap.Replay) (*Growth, error) {
 	c.times, c.live, c.floors, c.Collections = h.Times, h.Live, h.Floors, len(h.Times)
 	if n := len(c.times); n > 0 {
 		c.Seconds = c.times[n-1] - c.times[0]
+	}
+	state := sites.State{Symbols: r.Symbols, Samples: slices.Collect(maps.Values(r.Live)), Types: last}
+	for k, t := range state.Tallies() { // no site has more than there is of its class
+		if figure, stood := t.Bytes(); figure < stood && h.Sites[k] != nil {
+			h.Sites[k].Scale(figure / stood)
+		}
 	}
 	same := map[string][]sites.Key{}
 	for k := range h.Sites {
@@ -98,6 +109,8 @@ type Report struct {
 	OnlyBefore  int         `json:"sites_only_before"`
 	OnlyAfter   int         `json:"sites_only_after"`
 	SitesShared int         `json:"sites_shared"`
+	// both recordings have collections of old space, after which no garbage counts
+	Swept bool `json:"old_space_collected"`
 }
 
 // Window is the extent of a recording.
@@ -158,7 +171,8 @@ func (c *Growth) slopes(id string) (perSecond, perByte Slope) {
 
 // Recordings compares two recordings, before and after a change.
 func Recordings(before, after *Growth) *Report {
-	d := &Report{Schema: "heapcam.diff2/1", Sites: []SiteSlope{}}
+	d := &Report{Schema: "heapcam.diff2/1", Sites: []SiteSlope{},
+		Swept: len(before.floors) > 0 && len(after.floors) > 0}
 	for _, x := range []struct {
 		to *Window
 		c  *Growth

@@ -18,6 +18,9 @@ func rate(x float64) ui.Flow {
 }
 
 func (s Slope) text() ui.Flow {
+	if s == (Slope{}) {
+		return "no growth"
+	}
 	return ui.Flowf("%s/s (95 %%: %s/s to %s/s)", rate(s.Value), rate(s.Low), rate(s.High))
 }
 
@@ -42,8 +45,11 @@ func (d *Report) sentence() ui.Flow {
 	}
 	s := ui.Flowf("%s: live bytes grew by %s before and by %s after.", verdict, b.text(), a.text())
 	if d.Live.BeforeShare.Value != 0 || d.Live.AfterShare.Value != 0 {
-		s += ui.Flowf(" That is %s and %s for each MiB that was allocated.", rate(d.Live.BeforeShare.Value*(1<<20)),
+		s += ui.Flowf(" Of each MiB that the program allocated, %s stayed before, and %s after.", rate(d.Live.BeforeShare.Value*(1<<20)),
 			rate(d.Live.AfterShare.Value*(1<<20)))
+	}
+	if d.SitesShared == 0 && d.OnlyBefore+d.OnlyAfter > 0 {
+		s += " The recordings share no allocation site: are they of the same program?"
 	}
 	if len(d.Sites) > 0 {
 		x := d.Sites[0]
@@ -76,4 +82,8 @@ func (d *Report) WriteText(w io.Writer) {
 		}
 	}
 	t.Write(w)
+	if !d.Swept {
+		ui.Fprintf(w, "\n")
+		ui.Paragraph(w, "", 0, "In at least one recording old space was not collected: part of the growth may be garbage.")
+	}
 }

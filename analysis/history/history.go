@@ -3,8 +3,8 @@ package history
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
+	"time"
 
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/sites"
@@ -21,21 +21,26 @@ type HeapHistory struct {
 	Seconds     []float64 `json:"seconds"` // of each, since the first
 	Classes     []History `json:"classes"` // exact, the most bytes at the end first
 	Sites       []History `json:"sites"`   // estimated from samples
+	// the last collection whose heap state is known, 0 if there is none, its time, and that of the first collection
+	Last uint64    `json:"last_known"`
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
 	// of the collections with a sync point alone; then there are no ages, and sites count all live objects
 	SyncPoints bool `json:"sync_points,omitempty"`
 }
 
 // History is one class or site. Its values change after the collections At (places in HeapHistory.Collections) and stay
-// in between. Born and Died are objects over the window: of classes those that outlived a collection, in the census of
-// each exact collection; of sites those that outlived K.
+// in between. Values of sites are estimates of each time at which a sample of their class appeared or died, and of the last
+// one. Born and Died are those that outlived a collection: of classes objects, from the census of each exact
+// collection; of sites samples.
 type History struct {
 	Class   string             `json:"class"`
 	Loader  string             `json:"loader,omitempty"`
 	Site    []sites.StackFrame `json:"site,omitempty"`
 	At      []int32            `json:"at"`
 	Objects []uint64           `json:"objects,omitempty"` // of classes
-	Bytes   []uint64           `json:"bytes"`             // of sites: of what has survived K collections
-	Samples []int64            `json:"samples,omitempty"` // the same as samples
+	Bytes   []uint64           `json:"bytes"`
+	Samples []int64            `json:"samples,omitempty"` // of sites: that live
 	Born    uint64             `json:"born"`
 	Died    uint64             `json:"died"`
 	// collections, of what lives at the end; at least, where ages are bounds
@@ -50,31 +55,70 @@ type History struct {
 func Make(r *heap.Replay, k int) (*HeapHistory, error) {
 	out := &HeapHistory{Schema: "heapcam.history/1", Survived: k, Collections: []uint64{},
 		Seconds: []float64{}, Classes: []History{}, Sites: []History{}}
-	h := NewTracker(k)
 	classes := classHistoryBuilder{r: r, class: map[uint32]sites.Class{}, by: map[sites.Class]*History{},
 		now: map[*History]heap.Count{}}
-	known := false
+	at := newSiteHistories(r)
+	var moved moves
+	end := uint64(0)
 	err := collection.Each(r, func(c *heap.Collection) bool {
 		i := int32(len(out.Collections))
-		h.Collection(&r.Cursor, c)
-		out.Collections = append(out.Collections, c.GC)
-		out.Seconds = append(out.Seconds, h.Times[i]-h.Times[0])
-		classes.census(c)
-		if known = c.Known; known {
-			classes.state(i)
+		first := i == 0
+		if first {
+			end = c.Start + c.Dur
+			out.From = collection.Wall(r.Symbols, end)
 		}
+		out.Collections = append(out.Collections, c.GC)
+		seconds := float64(c.Start+c.Dur)/1e9 - float64(end)/1e9
+		if !first {
+			seconds = max(seconds, out.Seconds[i-1])
+		}
+		out.Seconds = append(out.Seconds, seconds)
+		moved.collection(c, k)
+		at.collection()
+		if !c.Known {
+			return true
+		}
+		out.Last, out.To = c.GC, collection.Wall(r.Symbols, c.Start+c.Dur)
+		classes.census(c)
+		classes.state(i)
+		at.state(i)
 		return true
 	})
 	if err != nil {
 		return nil, err
 	}
-	if known && len(h.moved) > 0 {
-		classes.ages(out.Collections[len(out.Collections)-1], h)
+	n := len(out.Collections)
+	if n > 0 && out.Last == out.Collections[n-1] {
+		at.end(int32(n-1), out.Last, moved.before(k))
+		if len(moved) > 0 {
+			classes.ages(out.Last, moved.before(k))
+		}
 	}
 	out.Classes = append(out.Classes, classes.all()...)
-	out.sites(&r.Cursor, h)
+	out.Sites = append(out.Sites, at.all()...)
 	out.sort()
 	return out, nil
+}
+
+// moves are the numbers of the newest collections that moved objects.
+type moves []uint64
+
+func (m *moves) collection(c *heap.Collection, k int) {
+	switch c.Kind {
+	case trace.PauseYoung, trace.PauseMixed, trace.PauseFull, trace.PauseUnknown:
+		if len(*m) == k {
+			*m = slices.Delete(*m, 0, 1)
+		}
+		*m = append(*m, c.GC)
+	}
+}
+
+// before gives the collection up to which objects are born that have survived k; 0 if there is none.
+func (m moves) before(k int) uint64 {
+	if len(m) < k {
+		return 0
+	}
+	return m[0]
 }
 
 // classHistoryBuilder makes the histories of classes.
@@ -130,12 +174,12 @@ func (x *classHistoryBuilder) state(i int32) {
 	}
 }
 
-// ages takes in the ages of what lives after gc, the last collection.
-func (x *classHistoryBuilder) ages(gc uint64, t *Tracker) {
+// ages takes in the ages of what lives after gc, the last collection; what was born up to old has survived.
+func (x *classHistoryBuilder) ages(gc, old uint64) {
 	x.r.State.Each(func(o heap.Object) bool {
 		h := x.of(o.Type)
 		h.MeanAge += float64(gc - min(gc, uint64(o.Birth)))
-		if len(t.moved) == t.k && uint64(o.Birth) <= t.moved[0] {
+		if uint64(o.Birth) <= old {
 			h.Old++
 			h.OldBytes += o.Words * 8
 		}
@@ -166,54 +210,5 @@ func (out *HeapHistory) sort() {
 				cmp.Compare(sites.JoinStack(a.Site), sites.JoinStack(b.Site)), slices.Compare(a.At, b.At),
 				slices.Compare(a.Bytes, b.Bytes))
 		})
-	}
-}
-
-func (out *HeapHistory) sites(r *heap.Cursor, h *Tracker) {
-	n := len(h.Times)
-	bytes, samples := make([]float64, n), make([]float64, n)
-	var classes []sites.Class
-	for k := range h.Sites {
-		classes = append(classes, k.Class)
-	}
-	shared := sites.Loaders(r.Symbols, classes)
-	type age struct{ sum, weight, bytes float64 }
-	ages := map[sites.Key]*age{}
-	for s := range sites.ByID(maps.Values(r.Live)) {
-		if _, young := h.young[s.ID]; young {
-			continue
-		}
-		k := h.Key(r.Symbols, s)
-		a := ages[k]
-		if a == nil {
-			a = &age{}
-			ages[k] = a
-		}
-		gc := out.Collections[n-1]
-		a.sum += s.Weight * float64(gc-min(gc, s.Birth))
-		a.weight += s.Weight
-		a.bytes += s.Weight * float64(s.Size)
-	}
-	for k, s := range h.Sites {
-		if s.Born == 0 {
-			continue
-		}
-		x := History{Class: k.Class.Name, Loader: shared[k.Class],
-			Site: sites.Stack(r.Symbols, k.Frame, sites.MaxFrames)}
-		s.Spread(bytes, samples)
-		for i := range n {
-			if i == 0 && samples[i] != 0 || i > 0 && (samples[i] != samples[i-1] || bytes[i] != bytes[i-1]) {
-				x.At, x.Samples = append(x.At, int32(i)), append(x.Samples, int64(samples[i]))
-				x.Bytes = append(x.Bytes, uint64(math.Round(max(bytes[i], 0))))
-			}
-		}
-		if len(x.At) == 0 {
-			continue
-		}
-		x.Born, x.Died = uint64(s.Born), uint64(s.died)
-		if a := ages[k]; a != nil {
-			x.MeanAge, x.Old, x.OldBytes = a.sum/a.weight, uint64(math.Round(a.weight)), uint64(math.Round(a.bytes))
-		}
-		out.Sites = append(out.Sites, x)
 	}
 }

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"math"
+
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
@@ -31,6 +33,29 @@ func (x *History) change(i int32, n living) {
 	}
 }
 
+// summaryFit is by what the figures of the sites of a type are multiplied.
+type summaryFit struct{ objects, bytes float64 }
+
+// fitsOf lets the sites of a type have no more than the type. A summary has what samples stand for, and not their sizes,
+// so that figures are nearly those of a replay (sites.State).
+func fitsOf(s *trace.Summary) map[uint64]summaryFit {
+	sum := map[uint64]living{}
+	for _, t := range s.Sites {
+		sum[t.Type] = sum[t.Type].plus(t.Objects, t.Bytes, 0)
+	}
+	fits := map[uint64]summaryFit{}
+	for typ := range sum {
+		fits[typ] = summaryFit{1, 1}
+	}
+	for _, t := range s.Types {
+		if x := sum[t.Type]; x.objects > 0 && x.bytes > 0 {
+			fits[t.Type] = summaryFit{min(1, float64(t.Objects)/float64(x.objects)),
+				min(1, float64(t.Bytes)/float64(x.bytes))}
+		}
+	}
+	return fits
+}
+
 // AtSyncPoints gives the histories of classes and sites at sync points alone, from the summaries that the recorder
 // wrote. r needs to hold no more than definitions and summaries; without any the histories have no collections. What
 // was too small to be in a summary counts as nothing there.
@@ -56,6 +81,10 @@ func AtSyncPoints(r *heap.Replay) (*HeapHistory, error) {
 			begin = end
 		}
 		out.Seconds = append(out.Seconds, max(end-begin, 0))
+		out.Last, out.To = s.At, collection.Wall(r.Symbols, c.Start+c.Dur)
+		if i == 0 {
+			out.From = out.To
+		}
 		now := map[*History]living{}
 		for _, t := range s.Types {
 			k := sites.ClassOf(r.Symbols, uint32(t.Type)).Folded()
@@ -68,6 +97,7 @@ func AtSyncPoints(r *heap.Replay) (*HeapHistory, error) {
 			x.Died += t.Died
 			now[x] = now[x].plus(t.Objects, t.Bytes, 0)
 		}
+		fits := fitsOf(s)
 		for _, t := range s.Sites {
 			k := sites.Key{Frame: r.Site(t.Frame), Class: sites.ClassOf(r.Symbols, uint32(t.Type)).Folded()}
 			x := bySite[k]
@@ -75,7 +105,9 @@ func AtSyncPoints(r *heap.Replay) (*HeapHistory, error) {
 				x = &History{Class: k.Class.Name, Site: sites.Stack(r.Symbols, k.Frame, sites.MaxFrames)}
 				bySite[k] = x
 			}
-			now[x] = now[x].plus(t.Objects, t.Bytes, t.Samples)
+			f := fits[t.Type]
+			now[x] = now[x].plus(uint64(math.Round(f.objects*float64(t.Objects))),
+				uint64(math.Round(f.bytes*float64(t.Bytes))), t.Samples)
 		}
 		for _, x := range classes {
 			x.change(int32(i), now[x])

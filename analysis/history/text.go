@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -13,33 +14,49 @@ const curveWidth = 12
 
 // WriteText prints the first most classes and sites, a line each.
 func (out *HeapHistory) WriteText(w io.Writer, most int) {
-	what := ui.Plural(uint64(len(out.Collections)), "collection")
+	n := len(out.Collections)
+	what := ui.Plural(uint64(n), "collection")
 	if out.SyncPoints {
-		what = ui.Plural(uint64(len(out.Collections)), "collection with a sync point")
-		if n := len(out.Collections); n != 1 {
+		what = ui.Plural(uint64(n), "collection with a sync point")
+		if n != 1 {
 			what = fmt.Sprintf("%d collections with sync points", n)
 		}
 	}
-	ui.Fprintf(w, "Live objects over %s\n", ui.Text(what))
-	out.table(w, "Classes (exact; BORN and DIED: objects)", "CLASS", out.Classes, most)
-	out.table(w, "Allocation sites (estimated from samples; BORN and DIED: samples)", "CLASS AND ALLOCATION SITE",
+	switch {
+	case n == 0:
+		ui.Headline(w, ui.Doubt, "There is no collection in this recording.")
+		return
+	case out.Last == 0:
+		ui.Headline(w, ui.Doubt, ui.Flowf("The heap state is unknown after all of %s: there is no history. Depth samples "+
+			"records none.", ui.Flow(what)))
+		return
+	}
+	ui.Fprintf(w, "Live objects over %s, %s\n", ui.Text(what),
+		ui.Seconds(out.Seconds[max(0, slices.Index(out.Collections, out.Last))]))
+	ui.Paragraph(w, "", 0, ui.Flowf("BYTES and the curve end at collection %d.", out.Last))
+	if last := out.Collections[n-1]; last != out.Last {
+		ui.Paragraph(w, "", 0, ui.Flowf("The heap state is unknown from there to collection %d. Births and deaths "+
+			"after it do not count.", last))
+	}
+	out.table(w, "Classes (exact; births and deaths are objects)", "CLASS", out.Classes, most)
+	out.table(w, "Allocation sites (estimated from samples; births and deaths are samples)", "CLASS AND ALLOCATION SITE",
 		out.Sites, most)
 	ui.Fprintf(w, "\n")
 	if out.SyncPoints {
-		ui.Paragraph(w, "", 0, "BYTES: at the end. Only the 1,024 largest classes and sites of each sync point are "+
-			"known.")
+		ui.Paragraph(w, "", 0, "Only the 1,024 largest classes and sites of each sync point are known. Figures of sites "+
+			"are scaled from samples, to at most what the class has.")
 		return
 	}
-	ui.Paragraph(w, "", 0, ui.Flowf("BYTES: at the end. MEAN AGE: collections, of what lives at the end. SURVIVED "+
-		"%d: bytes "+
-		"at the end that have survived %d collections or more.", out.Survived, out.Survived))
+	ui.Paragraph(w, "", 0, ui.Flowf("BYTES: live. MEAN AGE: collections, of what lives at the end. OLDER: live bytes "+
+		"that have survived %d collections or more (--survived). Figures of sites are scaled from samples, to at most "+
+		"what the class has. The curve of a site changes when a sample of its class is born or dies.", out.Survived))
 }
 
 func (out *HeapHistory) table(w io.Writer, heading ui.Flow, last string, all []History, most int) {
 	ui.Section(w, heading)
 	heads := []string{"OVER TIME", ">BYTES", ">BORN", ">DIED"}
 	if !out.SyncPoints {
-		heads = append(heads, ">MEAN AGE", fmt.Sprintf(">SURVIVED %d", out.Survived))
+		heads = append(heads, ">MEAN AGE", ">OLDER")
 	}
 	t := ui.NewColumns(0, append(heads, last)...)
 	for i, x := range all {

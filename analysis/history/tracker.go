@@ -68,6 +68,14 @@ func (s *Series) Add(i, n int32, bytes float64) {
 	s.At, s.Bytes, s.Samples = append(s.At, i), append(s.Bytes, bytes), append(s.Samples, n)
 }
 
+// Scale multiplies the bytes of a series.
+func (s *Series) Scale(f float64) {
+	for i := range s.Bytes {
+		s.Bytes[i] *= f
+	}
+	s.LiveBytes *= f
+}
+
 // Spread writes bytes and samples after each of len(bytes) collections.
 func (s *Series) Spread(bytes, samples []float64) {
 	clear(bytes)

@@ -24,8 +24,9 @@ type detector struct {
 	counts  bool         // the reader is a census: lengths of arrays are not known
 	// of sampling, the largest one of the window
 	interval uint64
-	watched  bool // a random part of the samples is followed (ZGC, Shenandoah, Epsilon)
-	Open     bool // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
+	watched  bool         // a random part of the samples is followed (ZGC, Shenandoah, Epsilon)
+	last     []heap.Count // the newest known state by type
+	Open     bool         // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
 }
 
 // NewDetector makes a detector that has seen no collection.
@@ -52,6 +53,7 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 		h.unknown++
 	}
 	if c.Known {
+		h.last = append(h.last[:0], r.Totals.PerType()...)
 		h.census(r, c)
 		h.containers(r, i)
 	}

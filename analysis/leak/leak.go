@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -49,6 +50,9 @@ type Verdict struct {
 	// collections of old space that the growth outlived
 	Floors int `json:"floors"`
 
+	// objects of other classes of the same place count, too
+	Others bool `json:"and_other_classes,omitempty"`
+
 	What ui.Flow `json:"-"` // class and allocation site, as a part of a sentence
 }
 
@@ -63,10 +67,15 @@ type Report struct {
 	Floors      int    `json:"floors"`
 	Missed      uint64 `json:"missed_collections"` // full collections of which the JVM posted no events: no floors
 	Note        string `json:"note"`               // what limits the verdicts
+	// why it is not known whether the program leaks; "" if it is. Then there are no verdicts.
+	CannotTell  string `json:"cannot_tell,omitempty"`
+	LostSamples uint64 `json:"lost_samples,omitempty"`
 
 	doubt    ui.Flow // why no leak can be found
 	smallest ui.Flow // leak that would have been found; "": not known
 	note     ui.Flow
+	interval uint64 // of sampling, the largest one
+	lostMany bool
 }
 
 const (
@@ -92,6 +101,22 @@ const (
 
 // NoSamples is why a recording without samples shows no leak: none has a site.
 const NoSamples ui.Flow = "no allocation was sampled, so no allocation site is known"
+
+// NoCollection is why a recording without a collection shows none.
+const NoCollection ui.Flow = "there is no collection in this recording"
+
+// Advice says what to do where it cannot be told whether the program leaks: why is Doubt, NoSamples or NoCollection.
+func Advice(why ui.Flow) ui.Flow {
+	switch {
+	case why == "":
+		return ""
+	case why == NoSamples:
+		return "Record again, and see `heapcam cost` for what stopped the sampling."
+	case strings.HasPrefix(string(why), stateUnknown):
+		return "`heapcam verify` shows what is missing or damaged. Record again, at depth survivors."
+	}
+	return "Record for longer: at least one minute, with at least ten collections."
+}
 
 // ErrOpen says that a census is not enough, because the verdicts depend on the arrays that hold the objects. A Replay
 // is needed.
@@ -128,6 +153,16 @@ func (h *detector) leaks(r *heap.Cursor) *Report {
 		l.doubt = NoSamples
 	}
 	l.Note = string(l.note)
+	for _, g := range r.Gaps {
+		l.LostSamples += g.Samples
+	}
+	l.lostMany = sites.LostMany(r)
+	if l.Collections == 0 {
+		l.doubt = NoCollection
+	}
+	if len(l.Verdicts) == 0 {
+		l.CannotTell = string(l.doubt)
+	}
 	return l
 }
 
@@ -187,16 +222,19 @@ func (h *detector) Verdicts(r *heap.Cursor) []Verdict {
 	}
 	all = slices.DeleteFunc(all, func(c candidate) bool { return c.p > significance || c.slope <= 0 })
 	all = single(all)
+	h.scale(r, all)
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.slope*b.s.Weight(), a.slope*a.s.Weight()), cmp.Compare(a.key.Frame, b.key.Frame),
 			cmp.Compare(a.key.Class.Name, b.key.Class.Name))
 	})
 	heapGrown, live := h.heapGrowth()
 	var classes []sites.Class
+	leaked := 0.0
 	for _, c := range all {
 		classes = append(classes, c.key.Class)
-		heapGrown = max(heapGrown, c.grown)
+		leaked += c.grown
 	}
+	heapGrown = max(heapGrown, leaked) // what else there was has shrunk
 	shared := sites.Loaders(r.Symbols, classes)
 	for _, c := range all[:min(len(all), 20)] {
 		v := Verdict{Class: c.key.Class.Name, Loader: shared[c.key.Class],
@@ -214,6 +252,7 @@ func (h *detector) Verdicts(r *heap.Cursor) []Verdict {
 			s := (limit - live) / c.slope
 			v.FullIn = &s
 		}
+		v.Others = c.others()
 		v.What = v.what(c.wide)
 		v.Sentence = v.sentence()
 		out = append(out, v)
@@ -318,6 +357,39 @@ func single(all []candidate) []candidate {
 		}
 	}
 	return out
+}
+
+// others says whether a candidate has objects of more than one class.
+func (c *candidate) others() bool {
+	return slices.ContainsFunc(c.members, func(k sites.Key) bool { return k.Class != c.key.Class })
+}
+
+// scale lets no site grow by more than it has: the series are what samples stand for, and the figures of a state are
+// less where that is more than there is of a class (sites.State).
+func (h *detector) scale(r *heap.Cursor, all []candidate) {
+	if len(all) == 0 || len(h.last) == 0 {
+		return
+	}
+	live := (&sites.State{Symbols: r.Symbols, Samples: slices.Collect(maps.Values(r.Live)), Types: h.last}).Tallies()
+	for i := range all {
+		c := &all[i]
+		keys := c.members
+		if keys == nil {
+			keys = []sites.Key{c.key}
+		}
+		has, stood := 0.0, 0.0
+		for _, k := range keys {
+			if t := live[k]; t != nil {
+				figure, s := t.Bytes()
+				has, stood = has+figure, stood+s
+			}
+		}
+		if stood <= 0 {
+			continue
+		}
+		f := min(1, has/stood)
+		c.slope, c.low, c.high, c.grown = f*c.slope, f*c.low, f*c.high, min(f*c.grown, has)
+	}
 }
 
 // heapGrowth gives the growth of all that is known to live over the window, without what was dropped again, and what

@@ -13,6 +13,9 @@ import (
 // TestDetectionLimit.
 const limit = 24
 
+// stateUnknown begins the reason that data is missing.
+const stateUnknown = "the heap state is unknown"
+
 // Doubt says why the window cannot show whether there is a leak, as the end of a sentence; "" if it can.
 func (h *detector) Doubt() ui.Flow {
 	n := len(h.Times)
@@ -20,8 +23,7 @@ func (h *detector) Doubt() ui.Flow {
 	case n == 0:
 		return ""
 	case 2*h.unknown > n:
-		return ui.Flowf("the heap state is unknown after %d of %s", h.unknown,
-			ui.Flow(ui.Plural(uint64(n), "collection")))
+		return ui.Flowf(stateUnknown+" after %d of %s", h.unknown, ui.Flow(ui.Plural(uint64(n), "collection")))
 	case h.shows():
 		return ""
 	}
@@ -41,14 +43,14 @@ func (h *detector) note() ui.Flow {
 	case h.Doubt() != "":
 		return h.Doubt() + "."
 	case len(h.Floors) == 0 && h.Missed > 0:
-		return "Old space was collected only where the JVM reports no events: it is not known which objects died there."
+		return "Old space was not collected, unless in a pause without events: it is not known which objects died there."
 	case len(h.Floors) == 0:
 		return "Old space was not collected in this recording: it is not known which objects died there."
 	}
 	return ""
 }
 
-// Smallest says which leak would have been found in 95 of 100 recordings of such a window; "" if that is not known.
+// Smallest says which leaks would not have been found in 95 of 100 recordings of such a window, as a sentence.
 func (h *detector) Smallest() ui.Flow {
 	if h.watched { // which sites are watched how much changes all the time
 		return ""
@@ -63,11 +65,20 @@ func (h *detector) Smallest() ui.Flow {
 func smallest(interval uint64, window float64) ui.Flow {
 	switch {
 	case interval == 0:
-		return ui.Flowf("A leak of %d objects or more", limit)
+		return ui.Flowf("A leak of fewer than %d objects may go unnoticed.", limit)
 	case window <= 0:
-		return ui.Flowf("A leak of %s or more", ui.Flow(ui.Bytes(limit*interval)))
+		return ui.Flowf("A leak of less than %s may go unnoticed.", ui.Flow(ui.Bytes(limit*interval)))
 	}
-	return ui.Flowf("A leak of %s/s or more", ui.Flow(ui.Bytes(uint64(float64(limit*interval)/window))))
+	return ui.Flowf("A leak slower than %s/s may go unnoticed: record for longer to see it.",
+		ui.Flow(ui.Bytes(uint64(float64(limit*interval)/window))))
+}
+
+// Name is what is allocated: the class, and that there are others.
+func (v *Verdict) Name() ui.Flow {
+	if v.Others {
+		return sites.ClassName(v.Class, v.Loader) + " and other objects"
+	}
+	return sites.ClassName(v.Class, v.Loader)
 }
 
 // what names class and site. wide says that the verdict is of all that a method allocates, and names most of it.
@@ -79,10 +90,11 @@ func (v *Verdict) what(wide bool) ui.Flow {
 			break
 		}
 	}
+	name := v.Name()
 	if wide {
-		return ui.Flowf("%s and other objects allocated in the method %s", sites.ClassName(v.Class, v.Loader), at)
+		return ui.Flowf("%s allocated in the method %s", name, at)
 	}
-	return ui.Flowf("%s allocated %s", sites.ClassName(v.Class, v.Loader), at)
+	return ui.Flowf("%s allocated %s", name, at)
 }
 
 // sentence says it in words.
@@ -92,7 +104,7 @@ func (v *Verdict) sentence() ui.Flow {
 	if v.FullIn == nil {
 		return s
 	}
-	return s + " " + v.Exhaustion("At this rate the heap is full in ", "")
+	return s + " " + v.Exhaustion("This leak alone fills the heap in ", "")
 }
 
 // Proof says what shows that the objects stay.
@@ -101,9 +113,9 @@ func (v *Verdict) Proof() ui.Flow {
 	case 0:
 		return "Old space was not collected in this recording, so part of the growth may be garbage."
 	case 1:
-		return "The growth outlived the only collection of old space in this recording."
+		return "The objects were still there after the only collection of old space in this recording."
 	}
-	return ui.Flowf("The growth outlived %d collections of old space.", v.Floors)
+	return ui.Flowf("The objects were still there after %d collections of old space.", v.Floors)
 }
 
 // longest is the time to exhaustion, in seconds, beyond which no time is said.
@@ -135,26 +147,23 @@ func (l *Report) WriteText(w io.Writer, name string) {
 	switch n := uint64(len(l.Verdicts)); {
 	case n > 0:
 		ui.Headline(w, ui.Bad, ui.Flowf("%s found %s", ui.Flow(ui.Plural(n, "leaking allocation site")), of))
-	case l.Collections == 0:
-		note = ""
-		ui.Headline(w, ui.Doubt, "Cannot tell whether the program leaks: there is no collection in this recording.")
 	case l.doubt != "":
 		note = ""
-		ui.Headline(w, ui.Doubt, ui.Flowf("Cannot tell whether the program leaks: %s.", l.doubt))
+		ui.Headline(w, ui.Doubt, ui.Flowf("Cannot tell whether the program leaks: %s. %s", l.doubt, Advice(l.doubt)))
 	default:
-		found := ui.Flowf("No leak found %s.", of)
-		if l.smallest != "" {
-			found += ui.Flowf(" %s would have been found with 95 %% probability.", l.smallest)
-		}
-		ui.Headline(w, ui.Good, found)
+		ui.Headline(w, ui.Good, ui.Flowf("No leak found %s. %s", of, smallest(l.interval, l.Window)))
 	}
 	for i, v := range l.Verdicts {
 		ui.Fprintf(w, "\n")
 		ui.Paragraph(w, ui.Flowf("%2d.", i+1), 4, v.Sentence)
-		ui.Paragraph(w, "    Growth", 16, ui.Flowf("%s to %s (95 %% interval); %s in all, %s of the heap's growth",
+		ui.Paragraph(w, "    Growth", 16, ui.Flowf("%s to %s (95 %% interval); %s since the start, %s of the heap's growth",
 			rate(v.BytesPerSecondLow), rate(v.BytesPerSecondHigh), ui.Flow(ui.Bytes(v.GrownBytes)),
 			ui.Flow(ui.Share(v.Share))))
-		ui.Paragraph(w, "    Confidence", 16, ui.Flow(ui.Share(v.Confidence)))
+		sure := ui.Flow(ui.Share(v.Confidence))
+		if v.Floors == 0 && v.Confidence >= maxUnproven {
+			sure += "; not higher, because old space was not collected"
+		}
+		ui.Paragraph(w, "    Confidence", 16, sure)
 		ui.Fprintf(w, "    Allocated\n")
 		sites.WriteStack(w, v.Site, 6)
 	}
@@ -163,6 +172,10 @@ func (l *Report) WriteText(w io.Writer, name string) {
 		ui.Paragraph(w, "Note:", 6, note)
 	}
 	collection.WriteMissed(w, "Note:", 6, l.Missed)
+	if l.lostMany {
+		ui.Paragraph(w, "Note:", 6, ui.Flowf("%s were lost: leaks may be larger than these figures, and others may not "+
+			"be found.", ui.Flow(ui.Plural(l.LostSamples, "sample"))))
+	}
 	if name == "" {
 		return
 	}

@@ -36,10 +36,10 @@ type CalibrationBin struct {
 	Right   float64 `json:"right"`  // share
 }
 
-// Calibrate thins the samples of r, which is positioned after collection gc, seeds times.
-func Calibrate(r *heap.View, gc, interval uint64, seeds int) *Calibration {
-	k := &calibrating{c: &Calibration{Interval: interval, Seeds: seeds}, r: r, truth: Stratify(r, gc, nil),
-		class: map[uint64]Class{}, all: map[Key]float64{}, have: ByClass(r.Symbols, r.State.PerType())}
+// Calibrate thins the samples of r seeds times.
+func Calibrate(r *heap.View, interval uint64, seeds int) *Calibration {
+	k := &calibrating{c: &Calibration{Interval: interval, Seeds: seeds}, r: r, class: map[uint64]Class{},
+		all: map[Key]float64{}, have: ByClass(r.Symbols, r.Totals.PerType())}
 	for _, s := range r.Live {
 		if _, ok := k.class[s.Type]; !ok {
 			k.class[s.Type] = ClassOf(r.Symbols, uint32(s.Type)).Folded()
@@ -49,9 +49,7 @@ func Calibrate(r *heap.View, gc, interval uint64, seeds int) *Calibration {
 	}
 	k.c.Sites = len(k.all)
 	for seed := range seeds {
-		keep := func(s *heap.Sample) bool { return drawn(s, seed, interval) }
-		k.samples(keep)
-		k.inference(Stratify(r, gc, keep))
+		k.samples(func(s *heap.Sample) bool { return drawn(s, seed, interval) })
 	}
 	return k.result()
 }
@@ -69,7 +67,6 @@ func drawn(s *heap.Sample, seed int, interval uint64) bool {
 type calibrating struct {
 	c     *Calibration
 	r     *heap.View
-	truth *Strata
 	class map[uint64]Class // by type
 	all   map[Key]float64  // objects of each site
 	have  map[Class]heap.Count
@@ -80,82 +77,66 @@ type calibrating struct {
 // samples looks at what the samples that are kept say of their sites, and of the others of their type.
 func (k *calibrating) samples(keep func(*heap.Sample) bool) {
 	kept, others := map[uint64]map[uint64]float64{}, map[uint64]map[uint64]float64{} // by type and frame
-	tallies := map[Key]*Tally{}
+	state := State{Symbols: k.r.Symbols, Types: k.r.Totals.PerType()}
 	for _, s := range k.r.Live {
 		to := others
 		if keep(s) {
 			to = kept
-			key := Key{s.Frame, k.class[s.Type]}
-			if tallies[key] == nil {
-				tallies[key] = &Tally{}
-			}
 			w := *s
 			w.Weight = 1 / -math.Expm1(-float64(s.Size)/float64(k.c.Interval))
-			tallies[key].add(&w)
+			state.Samples = append(state.Samples, &w)
 		}
 		if to[s.Type] == nil {
 			to[s.Type] = map[uint64]float64{}
 		}
 		to[s.Type][s.Frame]++
 	}
-	k.intervals(tallies)
+	k.intervals(state.Tallies())
 	for typ, sites := range others {
-		n, top, at, m := 0.0, 0.0, uint64(0), 0.0
-		for f, objects := range kept[typ] {
-			n += objects
-			if objects > top || objects == top && f < at {
-				top, at = objects, f
-			}
-		}
-		for _, objects := range sites {
-			m += objects
-		}
-		if n > 0 {
-			k.inferred += m * coverage.Known(n, top)
-			k.right += sites[at]
-		}
+		k.likeliest(sites, kept[typ])
 	}
 }
 
-// intervals counts the sites whose interval holds the truth.
+// intervals counts the sites whose interval, as the verbs print it, holds the truth.
 func (k *calibrating) intervals(tallies map[Key]*Tally) {
 	for key, t := range tallies {
-		low, high := t.objects.Interval()
-		low, high = max(low, float64(t.n)), min(high, float64(k.have[key.Class].Objects))
+		low, high := t.objects.Bounds(t.figure, t.n, k.have[key.Class].Objects)
 		k.c.Intervals++
-		if n := k.all[key]; low <= n+1e-6 && n <= high+1e-6 {
+		if n := uint64(k.all[key]); low <= n && n <= high {
 			k.c.Held++
 		}
 	}
 }
 
-// inference compares what st, of the samples that are kept, says of the other objects with the truth.
-func (k *calibrating) inference(st *Strata) {
-	for key, x := range k.truth.kinds {
-		kept := st.kinds[key]
-		best, p, sum := uint64(0), 0.0, 0.0
-		st.shares(key, func(f uint64, q float64) {
-			sum += q
-			if q > p || q == p && f < best {
-				best, p = f, q
-			}
-		})
-		others := x.n - kept.n
-		if others <= 0 {
-			continue
-		}
-		b := &k.c.Bins[min(9, int(p*10))]
-		b.Objects += uint64(others)
-		b.Stated += p * others
-		b.Right += x.sites[best] - kept.sites[best]
-		k.asked += others
-		k.stated += (1 - sum) * others
-		for f, n := range x.sites {
-			if cl := st.classes[key.class]; cl == nil || cl.sites[f] == 0 {
-				k.unseen += n - kept.sites[f]
-			}
+// likeliest compares what the samples of a type that are kept say of its other objects with the truth, as package
+// coverage does.
+func (k *calibrating) likeliest(others, kept map[uint64]float64) {
+	n, top, at, m := 0.0, 0.0, uint64(0), 0.0
+	for f, objects := range kept {
+		n += objects
+		if objects > top || objects == top && f < at {
+			top, at = objects, f
 		}
 	}
+	for f, objects := range others {
+		m += objects
+		if kept[f] == 0 {
+			k.unseen += objects
+		}
+	}
+	k.asked += m
+	k.stated += m
+	b, p := &k.c.Bins[0], 0.0
+	if n > 0 {
+		p = coverage.Known(n, top)
+		b = &k.c.Bins[min(9, int(p*10))]
+		k.stated += m * (coverage.Unseen(n, float64(len(kept))) - 1)
+		k.inferred += m * p
+		k.right += others[at]
+		b.Right += others[at]
+	}
+	b.Objects += uint64(m)
+	b.Stated += p * m
 }
 
 // result makes means of sums.
@@ -176,12 +157,17 @@ func (k *calibrating) result() *Calibration {
 
 // WriteText prints the table.
 func (c *Calibration) WriteText(w io.Writer) {
-	ui.Headline(w, ui.Bold, ui.Flowf("%s of the 95 %% intervals hold the true number of objects.",
+	style, verdict := ui.Good, ui.Flow("The intervals are reliable")
+	if float64(c.Held) < 0.95*float64(c.Intervals)-2*math.Sqrt(0.95*0.05*float64(c.Intervals)) {
+		style, verdict = ui.Doubt, "The intervals are too narrow here"
+	}
+	ui.Headline(w, style, ui.Flowf("%s: %s of the 95 %% intervals hold the true number of objects.", verdict,
 		ui.Flow(ui.Part(c.Held, max(c.Intervals, 1)))))
-	ui.Fprintf(w, "%d objects of %d sites, reduced %d times to one sample in %s.\n", c.Objects, c.Sites, c.Seeds,
-		ui.Bytes(c.Interval))
-	ui.Section(w, "How often the likeliest site is the true one, by the probability that was stated for it")
-	t := ui.NewColumns(2, "PROBABILITY", ">OBJECTS", ">STATED", ">TRUE")
+	ui.Paragraph(w, "", 0, ui.Flowf("%d objects of %d sites. %s, samples were removed until one in %s was left; then "+
+		"the sites were estimated and compared with the true ones.", c.Objects, c.Sites,
+		ui.Flow(ui.Plural(uint64(c.Seeds), "time")), ui.Flow(ui.Bytes(c.Interval))))
+	ui.Section(w, "Is the likeliest site of an object the true one? (objects without a sample, all times together)")
+	t := ui.NewColumns(2, "PROBABILITY", ">OBJECTS", ">EXPECTED", ">TRUE")
 	for i, b := range c.Bins {
 		if b.Objects > 0 {
 			t.Row(ui.Flowf("%.1f to %.1f", float64(i)/10, float64(i+1)/10), b.Objects, ui.Share(b.Stated),
@@ -189,10 +175,11 @@ func (c *Calibration) WriteText(w io.Writer) {
 		}
 	}
 	t.Write(w)
+	ui.Paragraph(w, "", 2, "EXPECTED and TRUE should be alike where there are many objects.")
 	ui.Section(w, "Shares of the objects without a sample")
-	ui.Field(w, "No site sampled", ui.Flowf("stated %s, true %s: no object of their site was sampled",
-		ui.Flow(ui.Share(c.MeanStated)), ui.Flow(ui.Share(c.MeanUnseen))))
-	ui.Field(w, "Inferred", ui.Flowf("%s count as inferred; for %s the likeliest site of their class is the true "+
-		"one", ui.Flow(ui.Share(c.InferredAll)), ui.Flow(ui.Share(c.InferredOK))))
+	t = ui.NewColumns(2, ">EXPECTED", ">TRUE", "")
+	t.Row(ui.Share(c.InferredAll), ui.Share(c.InferredOK), "the likeliest site of their class is theirs (inferred)")
+	t.Row(ui.Share(c.MeanStated), ui.Share(c.MeanUnseen), "no object of their site has a sample")
+	t.Write(w)
 	ui.Field(w, "Intervals", ui.Flowf("%d were checked, one for each site with a sample", c.Intervals))
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/coverage"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -37,11 +38,37 @@ func (q *Coverage) Known() (objects, bytes float64) {
 	) / float64(o+1), float64(q.ExactBytes+q.InferredBytes+1) / float64(b+1)
 }
 
+// Sentence says for how much of the live bytes the site is known, in the words of all verbs.
+func (q *Coverage) Sentence() ui.Flow {
+	_, all := q.Live()
+	if all == 0 {
+		return "the heap state is not known"
+	}
+	share := func(n uint64) ui.Flow { return ui.Flow(ui.Part(n, all)) }
+	s := ui.Flowf("for %s of the live bytes: %s exactly, %s inferred. For %s the site is unknown",
+		share(q.ExactBytes+q.InferredBytes), share(q.ExactBytes), share(q.InferredBytes), share(q.UnknownBytes))
+	if q.BeforeBytes > 0 {
+		s += ui.Flowf(", and up to %s may be older than the recording", share(q.BeforeBytes))
+	}
+	return s + ". Inferred counts only the likeliest site of each class."
+}
+
 // CoverageFollower estimates quality along a replay.
 type CoverageFollower struct {
 	Recording coverage.Recording
+	Newest    Coverage // after the newest collection whose state is known
+	Lost      bool     // LostMany
 	exact     coverage.Totals
 	sites     coverage.Sites
+}
+
+// Collection takes in a collection of a replay, once each.
+func (f *CoverageFollower) Collection(r *heap.Cursor, c *heap.Collection) {
+	f.Follow(r)
+	if c.Known {
+		f.Quality(r)
+		f.Lost = LostMany(r)
+	}
 }
 
 // Follow takes in what the newest collection did to the samples; to be called once after each.
@@ -56,6 +83,9 @@ func (f *CoverageFollower) Follow(r *heap.Cursor) {
 	}
 }
 
+// Before says how much of a type may be older than the recording, at most, after the newest call of Quality.
+func (f *CoverageFollower) Before(typ uint32) heap.Count { return heap.Count(f.Recording.Before(typ)) }
+
 // Quality gives the figure of the state of r, which must be known.
 func (f *CoverageFollower) Quality(r *heap.Cursor) Coverage {
 	f.Recording.AtStart = r.JVM.Flags&trace.JVMAtStart != 0
@@ -66,9 +96,10 @@ func (f *CoverageFollower) Quality(r *heap.Cursor) Coverage {
 		}
 	}
 	q := f.Recording.After(&live, &f.exact, &f.sites)
-	return Coverage{ExactObjects: q.Exact.Objects, ExactBytes: q.Exact.Bytes, InferredObjects: q.Inferred.Objects,
+	f.Newest = Coverage{ExactObjects: q.Exact.Objects, ExactBytes: q.Exact.Bytes, InferredObjects: q.Inferred.Objects,
 		InferredBytes: q.Inferred.Bytes, BeforeObjects: q.Before.Objects, BeforeBytes: q.Before.Bytes,
 		UnknownObjects: q.Unknown.Objects, UnknownBytes: q.Unknown.Bytes, ResolvedBytes: q.Resolved.Bytes}
+	return f.Newest
 }
 
 // CoverageRow is the quality after one collection.

@@ -56,7 +56,7 @@ func TestQualityAlone(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	q.WriteText(&out)
+	q.WriteText(&out, 0)
 	if syncs < 3 || known == 0 || bytes.Count(out.Bytes(), []byte("\n")) < len(q.Collections)+3 {
 		t.Errorf("%d sync points, %v known\n%s", syncs, known, out.String())
 	}

@@ -13,36 +13,45 @@ import (
 // coverageBar is how many characters the bar of a collection has.
 const coverageBar = 14
 
-// WriteText prints the newest figure, a line for each collection, and what a reader of one file alone would know
-// (Figure 18).
-func (q *CoverageReport) WriteText(w io.Writer) {
+// WriteText prints the newest figure, what a reader of one file alone would know (Figure 18), and a line for most of the
+// collections, evenly chosen; 0: for all.
+func (q *CoverageReport) WriteText(w io.Writer, most int) {
 	q.writeHeadline(w)
+	ui.Section(w, "How reliable the figures are")
+	ui.Field(w, "Sampling", q.resolution())
+	missing := ui.Flow("nothing: no collection and no sample was lost")
+	if q.LostEpochs+q.LostSamples > 0 {
+		missing = ui.Flowf("%s, %s", ui.Flow(ui.Plural(q.LostEpochs, "collection")),
+			ui.Flow(ui.Plural(q.LostSamples, "sample")))
+	}
+	ui.Field(w, "Missing", missing)
+	collection.WriteMissed(w, "  No events", 16, q.Missed)
+	q.writeAlone(w)
 	if len(q.Collections) > 0 {
 		ui.Section(w, "Share of the live bytes by what is known of their allocation site, after each collection")
-		q.writeRows(w)
+		q.writeRows(w, most)
 		ui.Paragraph(w, "EXACT", 11, "█ the object was sampled")
-		ui.Paragraph(w, "INFERRED", 11, "▓ likeliest site of the object's type, counted with its probability")
+		ui.Paragraph(w, "INFERRED", 11, "▓ likeliest site of the object's class, counted with its probability")
 		ui.Paragraph(w, "UNKNOWN", 11, "░ no site")
 		ui.Paragraph(w, "OLDER", 11, "· may be older than the recording: at most this share")
 	}
-	ui.Section(w, "What the figures rest on")
-	ui.Field(w, "Sampling", q.resolution())
-	ui.Field(w, "Missing", ui.Flowf("%s, %s", ui.Flow(ui.Plural(q.LostEpochs, "collection")),
-		ui.Flow(ui.Plural(q.LostSamples, "sample"))))
-	collection.WriteMissed(w, "  No events", 16, q.Missed)
+}
+
+// writeAlone prints what is known by who reads from a sync point on.
+func (q *CoverageReport) writeAlone(w io.Writer) {
 	if len(q.SyncPoints) == 0 {
 		return
 	}
-	ui.Section(w, "Share of the live objects with a known site, if reading starts at a sync point")
-	ui.Paragraph(w, "", 0, "At the sync point, and up to nine collections later; below it, read from the recording's "+
-		"beginning.")
-	heads := []string{">COLLECTION", "FROM"}
+	ui.Section(w, "Share of the live objects with a known site, for who reads from a ring file's sync point on")
+	ui.Paragraph(w, "", 0, "A pull and an incident begin at a ring file. +0 is its sync point, +1 to +9 are the next "+
+		"collections. \"Whole\" is what the whole recording knows there: the two should be alike.")
+	heads := []string{">SYNC POINT AT", "READ"}
 	for i := range after18 + 1 {
 		heads = append(heads, fmt.Sprintf(">+%d", i))
 	}
 	t := ui.NewColumns(0, heads...)
 	for _, s := range q.SyncPoints {
-		alone, whole := []any{s.GC, "it"}, []any{"", "start"}
+		alone, whole := []any{s.GC, "from it"}, []any{"", "whole"}
 		for i, a := range s.Alone {
 			alone, whole = append(alone, ui.Share(a)), append(whole, ui.Share(s.Whole[i]))
 		}
@@ -74,15 +83,45 @@ func (q *CoverageReport) writeHeadline(w io.Writer) {
 		return
 	}
 	x := &c.Quality
-	ui.Headline(w, ui.Bold, ui.Flowf("The allocation site is known for %s of the live bytes after collection %d: "+
-		"%s exactly, %s inferred.", ui.Flow(ui.Part(x.ExactBytes+x.InferredBytes, all)), c.GC,
-		ui.Flow(ui.Part(x.ExactBytes, all)), ui.Flow(ui.Part(x.InferredBytes, all))))
+	known := float64(x.ExactBytes+x.InferredBytes) / float64(all)
+	style, verdict := ui.Good, ui.Flow("Figures by allocation site are good")
+	switch {
+	case known < poorShare:
+		style, verdict = ui.Doubt, "Figures by allocation site say little"
+	case known < goodShare:
+		style, verdict = ui.Bold, "Figures by allocation site are rough"
+	}
+	ui.Headline(w, style, ui.Flowf("%s: after collection %d the site is known %s", verdict, c.GC, x.Sentence()))
+	switch {
+	case known >= goodShare:
+	case x.BeforeBytes > x.UnknownBytes:
+		ui.Paragraph(w, "", 0, "Most of the rest may be older than the recording. Record from the start of the JVM to know "+
+			"more.")
+	case q.Interval > 0:
+		ui.Paragraph(w, "", 0, "A smaller --sampling shows more sites, and costs more.")
+	}
 }
 
-func (q *CoverageReport) writeRows(w io.Writer) {
+// goodShare and poorShare are the shares of live bytes with a known site from which on figures are good, and below
+// which they say little.
+const (
+	goodShare = 0.8
+	poorShare = 0.4
+)
+
+func (q *CoverageReport) writeRows(w io.Writer, most int) {
 	ui.Fprintf(w, "%10s  %-8s  %-7s  %8s  %8s  %8s  %8s\n", "COLLECTION", "TIME", "KIND", "EXACT", "INFERRED",
 		"UNKNOWN", "OLDER")
-	for _, c := range q.Collections {
+	n := len(q.Collections)
+	shown := n
+	if most > 0 {
+		shown = min(most, n)
+	}
+	for i := range shown {
+		c := q.Collections[n-1]
+		if i < shown-1 {
+			c = q.Collections[i*n/shown]
+		}
 		mark := ui.Text("")
 		if c.Synced {
 			mark = "  sync point"
@@ -108,18 +147,20 @@ func (q *CoverageReport) writeRows(w io.Writer) {
 		ui.Fprintf(w, "%10d  %-8s  %-7s  %8s  %8s  %8s  %8s  %s%s\n", c.GC, at, c.Kind, share(x.ExactBytes),
 			share(x.InferredBytes), share(x.UnknownBytes), share(x.BeforeBytes), bar, mark)
 	}
+	if shown < n {
+		ui.Fprintf(w, "%d more collections in between; --top 0 shows all\n", n-shown)
+	}
 }
 
 // resolution says what the sampling interval can show.
 func (q *CoverageReport) resolution() ui.Flow {
 	if q.Interval == 0 {
+		if q.LostSamples > 0 {
+			return "each allocation was to be sampled, but samples were lost: the sites of those objects are not known"
+		}
 		return "each allocation is sampled"
 	}
-	last := "0 %"
-	if c, all := q.newest(); c != nil {
-		last = ui.Part(c.Quality.ResolvedBytes, all)
-	}
-	return ui.Flowf("one sample in %s. A site is seen from %s of live bytes on (95 %% probability), and its size is "+
-		"known to ±20 %% from %s on. For %s of the live bytes the share of the type's largest site is known to ±10 %%.",
-		ui.Flow(ui.Bytes(q.Interval)), ui.Flow(ui.Bytes(q.SeenBytes)), ui.Flow(ui.Bytes(q.KnownBytes)), ui.Flow(last))
+	return ui.Flowf("one sample in %s. A site with less than %s of live bytes may be missing. Sizes of sites below "+
+		"%s are rough: the error may be above 20 %%.", ui.Flow(ui.Bytes(q.Interval)), ui.Flow(ui.Bytes(q.SeenBytes)),
+		ui.Flow(ui.Bytes(q.KnownBytes)))
 }

@@ -29,6 +29,8 @@ type Histogram struct {
 	Bytes   uint64     `json:"bytes"`
 	Classes []ClassRow `json:"classes"`
 	Sites   []Row      `json:"sites,omitempty"`
+	// what is known of the sites, as `heapcam coverage` says it
+	Coverage *Coverage `json:"coverage,omitempty"`
 	// Uncompacted says that dead objects of regions that G1 did not compact may count.
 	Uncompacted bool `json:"may_count_dead,omitempty"`
 }

@@ -2,8 +2,9 @@
 // the heap they cover.
 //
 // Terms: a *site* is an allocation stack of one class; *exact* objects are samples, *inferred* ones have no sample and
-// are attributed by the samples of the same kind (class, size, age); *before the recording* are objects that may be
-// older than the recording; *coverage* is the share of live bytes whose site is exact or inferred.
+// are attributed to the sites of samples, each of which stands for as many as its weight says (stats.Total.Fit, the
+// estimator of all verbs); *before the recording* are objects that may be older than the recording; *coverage* is the
+// share of live bytes whose site is exact or inferred.
 //
 // Invariants: the rows of a class add up to what the class has, which is exact; a row's figure lies within its bounds;
 // at sampling interval 0 figure and bounds are equal. It prints tables through package ui and never touches files.
@@ -23,7 +24,7 @@ import (
 
 // Row is what lives of one class from one allocation stack, or from none that is known: each class that is split has
 // the children SiteUnknown and BeforeRecording too (in Child, with no site), and its children add up to what the class
-// has, which is exact. Of a site's objects some are exact (samples), the others inferred from samples of the same kind.
+// has, which is exact. Of a site's objects some are exact (samples), and these stand for the others.
 // Low and High are 95 % intervals; at interval 0 every object is a sample and the three are equal. What may be older
 // than the recording (at most so much) belongs to no site.
 type Row struct {
@@ -41,6 +42,12 @@ type Row struct {
 	BytesHigh   uint64       `json:"bytes_high"`
 }
 
+// Names of the children that a split by site has besides the sites.
+const (
+	SiteUnknown     = "(site unknown)"
+	BeforeRecording = "(before the recording)"
+)
+
 // Key is a site as samples name it.
 type Key struct {
 	Frame uint64
@@ -53,13 +60,17 @@ type Tally struct {
 	objects stats.Total
 	bytes   stats.Total
 	sampled uint64 // bytes of the samples themselves
+	// What they count: themselves, and what they stand for besides as far as there is room for it (stats.Total.Fit).
+	figure, figureBytes float64
 }
 
-func (t *Tally) add(s *heap.Sample) {
+func (t *Tally) add(s *heap.Sample, f room) {
 	t.n++
 	t.objects.Add(1, s.Weight)
 	t.bytes.Add(float64(s.Size), s.Weight)
 	t.sampled += s.Size
+	t.figure += 1 + f.objects*(s.Weight-1)
+	t.figureBytes += float64(s.Size) * (1 + f.bytes*(s.Weight-1))
 }
 
 // merge adds all samples of o.
@@ -68,7 +79,12 @@ func (t *Tally) merge(o *Tally) {
 	t.sampled += o.sampled
 	t.objects.Plus(o.objects, 1)
 	t.bytes.Plus(o.bytes, 1)
+	t.figure += o.figure
+	t.figureBytes += o.figureBytes
 }
+
+// room is stats.Total.Fit of a type.
+type room struct{ objects, bytes float64 }
 
 // ByID gives samples in the order in which they were taken: sums of their weights come out the same, to the last bit,
 // each time.
@@ -76,33 +92,159 @@ func ByID(samples iter.Seq[*heap.Sample]) iter.Seq[*heap.Sample] {
 	return slices.Values(slices.SortedFunc(samples, func(a, b *heap.Sample) int { return cmp.Compare(a.ID, b.ID) }))
 }
 
-// Tallies sums samples by site.
-func Tallies(r *heap.Symbols, samples iter.Seq[*heap.Sample]) map[Key]*Tally {
+// State is what the sites of a state are estimated from.
+type State struct {
+	Symbols *heap.Symbols
+	Samples []*heap.Sample              // that live
+	Types   []heap.Count                // all that lives, by type
+	Lost    bool                        // samples were: what has no known site may be of any
+	Before  func(typ uint32) heap.Count // what may be older than the recording, at most; nil: nothing
+}
+
+// fits gives those of the types that have samples, and what remains of each class that may be older than the recording.
+func (s *State) fits() (fits map[uint64]room, before map[Class]heap.Count) {
+	type sum struct {
+		n, size        uint64
+		objects, bytes stats.Total
+	}
+	by := map[uint64]*sum{}
+	for _, x := range s.Samples {
+		t := by[x.Type]
+		if t == nil {
+			t = &sum{}
+			by[x.Type] = t
+		}
+		t.n++
+		t.size += x.Size
+		t.objects.Add(1, x.Weight)
+		t.bytes.Add(float64(x.Size), x.Weight)
+	}
+	fits, before = map[uint64]room{}, map[Class]heap.Count{}
+	for typ, t := range by {
+		var all heap.Count
+		if typ < uint64(len(s.Types)) {
+			all = s.Types[typ]
+		}
+		var f room
+		f.objects, f.bytes = Fit(all, t.n, t.size, &t.objects, &t.bytes)
+		fits[typ] = f
+	}
+	if s.Before == nil {
+		return fits, before
+	}
+	for id, all := range s.Types {
+		older := s.Before(uint32(id))
+		if all.Objects == 0 || older == (heap.Count{}) {
+			continue
+		}
+		t := by[uint64(id)]
+		if t == nil {
+			t = &sum{}
+		}
+		f := fits[uint64(id)]
+		c := ClassOf(s.Symbols, uint32(id)).Folded()
+		b := before[c]
+		before[c] = heap.Count{
+			Objects: b.Objects + left(all.Objects, t.n, older.Objects, f.objects*(t.objects.Sum-float64(t.n))),
+			Bytes:   b.Bytes + left(all.Bytes, t.size, older.Bytes, f.bytes*(t.bytes.Sum-float64(t.size)))}
+	}
+	return fits, before
+}
+
+// Fit gives stats.Total.Fit of a type: of all that there is n objects and size bytes are samples, which stand for so
+// many objects and bytes.
+func Fit(all heap.Count, n, size uint64, stands, standBytes *stats.Total) (objects, bytes float64) {
+	unsampled, rest := float64(all.Objects)-float64(n), float64(all.Bytes)-float64(size)
+	objects = stands.Fit(float64(n), unsampled)
+	unknown := max(0, unsampled-objects*(stands.Sum-float64(n)))
+	return objects, standBytes.Fit(float64(size), rest-min(rest, stats.LeastObject*unknown))
+}
+
+// left is what remains of what may be older than the recording: samples stand for the rest first.
+func left(all, sampled, older uint64, known float64) uint64 {
+	unsampled := all - min(all, sampled)
+	older = min(older, unsampled)
+	beyond := max(0, known-float64(unsampled-older))
+	return older - min(older, uint64(math.Round(min(beyond, 1<<62))))
+}
+
+// tallies sums samples by site.
+func (s *State) tallies(fits map[uint64]room) map[Key]*Tally {
 	out := map[Key]*Tally{}
 	class := map[uint64]Class{}
-	for s := range ByID(samples) {
-		c, ok := class[s.Type]
+	for x := range ByID(slices.Values(s.Samples)) {
+		c, ok := class[x.Type]
 		if !ok {
-			c = ClassOf(r, uint32(s.Type)).Folded()
-			class[s.Type] = c
+			c = ClassOf(s.Symbols, uint32(x.Type)).Folded()
+			class[x.Type] = c
 		}
-		k := Key{s.Frame, c}
+		k := Key{x.Frame, c}
 		t := out[k]
 		if t == nil {
 			t = &Tally{}
 			out[k] = t
 		}
-		t.add(s)
+		t.add(x, fits[x.Type])
 	}
 	return out
 }
 
-// Live gives what lives by site in the state of r after collection gc: the sites with the most bytes first, then what
-// has none.
-func Live(r *heap.View, gc uint64) []Row {
-	return Rows(r.Symbols, Tallies(r.Symbols, maps.Values(r.Live)), ByClass(r.Symbols, r.State.PerType()),
-		Stratify(r, gc, nil).Estimate())
+// Tallies gives what lives by site.
+func (s *State) Tallies() map[Key]*Tally {
+	fits, _ := s.fits()
+	return s.tallies(fits)
 }
+
+// Rows gives what lives by site: the sites with the most bytes first, then what has none.
+func (s *State) Rows() []Row {
+	fits, before := s.fits()
+	out := rows(s.Symbols, s.tallies(fits), ByClass(s.Symbols, s.Types), before)
+	if s.Lost {
+		widen(out)
+	}
+	return out
+}
+
+// widen lets each site have all that has no known site in its class.
+func widen(out []Row) {
+	type key struct{ class, loader string }
+	unknown := map[key]heap.Count{}
+	for i := range out {
+		if r := &out[i]; r.Child != "" {
+			n := unknown[key{r.Class, r.Loader}]
+			unknown[key{r.Class, r.Loader}] = heap.Count{Objects: n.Objects + r.Objects, Bytes: n.Bytes + r.Bytes}
+		}
+	}
+	for i := range out {
+		if r := &out[i]; r.Child == "" {
+			n := unknown[key{r.Class, r.Loader}]
+			r.ObjectsHigh = max(r.ObjectsHigh, r.Objects+n.Objects)
+			r.BytesHigh = max(r.BytesHigh, r.Bytes+n.Bytes)
+		}
+	}
+}
+
+// LostMany says whether so many samples were lost that intervals do not hold without them: one of a hundred, or any
+// where each allocation is a sample.
+func LostMany(r *heap.Cursor) bool {
+	lost := uint64(0)
+	for _, g := range r.Gaps {
+		lost += g.Samples
+	}
+	return lost > 0 && (lost >= r.Taken/100 || r.JVM.Interval == 0)
+}
+
+// Live gives the rows of the state of r.
+func Live(r *heap.View, known *CoverageFollower) []Row {
+	s := State{Symbols: r.Symbols, Samples: slices.Collect(maps.Values(r.Live)), Types: r.Totals.PerType()}
+	if known != nil {
+		s.Before, s.Lost = known.Before, known.Lost
+	}
+	return s.Rows()
+}
+
+// Bytes gives what a tally counts, and what its samples stand for before it is known how much there is of their types.
+func (t *Tally) Bytes() (figure, stood float64) { return t.figureBytes, t.bytes.Sum }
 
 // ByClass adds up counts by type id.
 func ByClass(r *heap.Symbols, perType []heap.Count) map[Class]heap.Count {
@@ -117,17 +259,17 @@ func ByClass(r *heap.Symbols, perType []heap.Count) map[Class]heap.Count {
 	return have
 }
 
-// Rows renders tallies; have is the exact count of each class, which bounds the estimates and is what the children of a
-// class add up to. Without an estimate sites have what their samples stand for.
-func Rows(r *heap.Symbols, by map[Key]*Tally, have map[Class]heap.Count, e *Estimate) []Row {
-	rows, keys := make([]Row, 0, len(by)), make([]Key, 0, len(by))
+// rows renders tallies; have is the exact count of each class, which bounds the estimates and is what the children of a
+// class add up to.
+func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count) []Row {
+	out, keys := make([]Row, 0, len(by)), make([]Key, 0, len(by))
 	var classes []Class
 	for k := range by {
 		keys = append(keys, k)
 		classes = append(classes, k.Class)
 	}
 	slices.SortFunc(keys, func(a, b Key) int {
-		return cmp.Or(cmp.Compare(by[b].bytes.Sum, by[a].bytes.Sum), cmp.Compare(a.Class.Name, b.Class.Name),
+		return cmp.Or(cmp.Compare(by[b].figureBytes, by[a].figureBytes), cmp.Compare(a.Class.Name, b.Class.Name),
 			cmp.Compare(a.Class.Loader, b.Class.Loader), cmp.Compare(a.Frame, b.Frame))
 	})
 	for c := range have {
@@ -141,26 +283,22 @@ func Rows(r *heap.Symbols, by map[Key]*Tally, have map[Class]heap.Count, e *Esti
 		t, n := by[k], have[k.Class]
 		row := Row{Class: k.Class.Name, Loader: shared[k.Class], Site: Stack(r, k.Frame, MaxFrames),
 			Samples: t.n, ExactBytes: t.sampled}
-		row.ObjectsLow, row.ObjectsHigh = t.objects.Bounds(t.n, n.Objects)
-		row.BytesLow, row.BytesHigh = t.bytes.Bounds(t.sampled, n.Bytes)
+		row.ObjectsLow, row.ObjectsHigh = t.objects.Bounds(t.figure, t.n, n.Objects)
+		row.BytesLow, row.BytesHigh = t.bytes.Bounds(t.figureBytes, t.sampled, n.Bytes)
 		c := reserved[k.Class]
 		reserved[k.Class] = heap.Count{Objects: c.Objects + row.ObjectsLow, Bytes: c.Bytes + row.BytesLow}
-		rows = append(rows, row)
+		out = append(out, row)
 	}
 	for i, k := range keys {
-		t, row, rest := by[k], &rows[i], left[k.Class]
-		objects, bytes := t.objects.Sum, t.bytes.Sum
-		if e != nil {
-			objects, bytes = float64(t.n)+e.objects[k], float64(t.sampled)+e.bytes[k]
-		}
+		t, row, rest := by[k], &out[i], left[k.Class]
 		c := reserved[k.Class]
 		c = heap.Count{Objects: c.Objects - row.ObjectsLow, Bytes: c.Bytes - row.BytesLow}
 		reserved[k.Class] = c
-		row.Objects = apportion(objects, &row.ObjectsLow, row.ObjectsHigh, rest.Objects, c.Objects)
-		row.Bytes = apportion(bytes, &row.BytesLow, row.BytesHigh, rest.Bytes, c.Bytes)
+		row.Objects = apportion(t.figure, &row.ObjectsLow, row.ObjectsHigh, rest.Objects, c.Objects)
+		row.Bytes = apportion(t.figureBytes, &row.BytesLow, row.BytesHigh, rest.Bytes, c.Bytes)
 		left[k.Class] = heap.Count{Objects: rest.Objects - row.Objects, Bytes: rest.Bytes - row.Bytes}
 	}
-	sort.SliceStable(rows, func(i, j int) bool { return rows[i].Bytes > rows[j].Bytes })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Bytes > out[j].Bytes })
 	sampled := map[Class]*Tally{}
 	for _, k := range keys {
 		all := sampled[k.Class]
@@ -170,7 +308,7 @@ func Rows(r *heap.Symbols, by map[Key]*Tally, have map[Class]heap.Count, e *Esti
 		}
 		all.merge(by[k])
 	}
-	return append(rows, noSite(left, have, sampled, shared, e)...)
+	return append(out, noSite(left, have, before, sampled, shared)...)
 }
 
 // apportion gives an estimate as a whole number within its bounds that leaves of rest what is reserved for others.
@@ -185,25 +323,20 @@ func apportion(estimate float64, low *uint64, high, rest, reserved uint64) uint6
 // noSite gives the children of each class that are no sites: what is left of it. Their bounds are those of all that the
 // class has (have) without what all its samples together stand for (sampled), as in a grouping.
 func noSite(
-	left, have map[Class]heap.Count,
+	left, have, before map[Class]heap.Count,
 	sampled map[Class]*Tally,
 	shared map[Class]string,
-	e *Estimate,
 ) (rows []Row) {
 	for c, l := range left {
-		all := have[c]
-		var b heap.Count
-		if e != nil {
-			b = e.before[c]
-			b = heap.Count{Objects: min(b.Objects, l.Objects), Bytes: min(b.Bytes, l.Bytes)}
-		}
+		all, b := have[c], before[c]
+		b = heap.Count{Objects: min(b.Objects, l.Objects), Bytes: min(b.Bytes, l.Bytes)}
 		row := Row{Class: c.Name, Loader: shared[c], Child: SiteUnknown, Site: []StackFrame{},
 			Objects: l.Objects - b.Objects, ObjectsLow: all.Objects - b.Objects, ObjectsHigh: all.Objects,
 			Bytes: l.Bytes - b.Bytes, BytesLow: all.Bytes - b.Bytes, BytesHigh: all.Bytes}
 		if t := sampled[c]; t != nil {
-			low, high := t.objects.Bounds(0, all.Objects)
+			low, high := t.objects.Bounds(t.figure, t.n, all.Objects)
 			row.ObjectsLow, row.ObjectsHigh = rest(all.Objects, low, high, b.Objects, row.Objects)
-			low, high = t.bytes.Bounds(0, all.Bytes)
+			low, high = t.bytes.Bounds(t.figureBytes, t.sampled, all.Bytes)
 			row.BytesLow, row.BytesHigh = rest(all.Bytes, low, high, b.Bytes, row.Bytes)
 		}
 		rows = append(rows, row)
@@ -235,9 +368,9 @@ func GrownSites(r *heap.Symbols, first, last map[Key]*Tally, max int) []GrownRow
 	var all []grown
 	var classes []Class
 	for k, l := range last {
-		g := grown{k, float64(l.n), l.objects.Sum, l.bytes.Sum}
+		g := grown{k, float64(l.n), l.figure, l.figureBytes}
 		if f := first[k]; f != nil {
-			g = grown{k, g.samples - float64(f.n), g.objects - f.objects.Sum, g.bytes - f.bytes.Sum}
+			g = grown{k, g.samples - float64(f.n), g.objects - f.figure, g.bytes - f.figureBytes}
 		}
 		if g.bytes > 0 {
 			all = append(all, g)

@@ -68,7 +68,7 @@ func WriteStack(w io.Writer, site []StackFrame, n int) {
 		if j == n-1 && len(site) > n {
 			more = ui.Sprintf("  (%d more)", len(site)-n)
 		}
-		ui.Fprintf(w, "       at %s%s\n", f, more)
+		ui.Beside(w, "       at ", ui.Sprintf("%s%s", f, more))
 	}
 }
 

@@ -9,6 +9,9 @@ import (
 	"github.com/heapcam/heapcam/heap"
 )
 
+// unbounded is the room of samples whose class is not counted: each counts all that it stands for.
+var unbounded = room{1, 1}
+
 // Allocated sums all samples of a recording by site. Make one with NewAllocated.
 type Allocated struct {
 	by    map[Key]*Tally
@@ -34,8 +37,8 @@ func (a *Allocated) Add(r *heap.Symbols, samples []*heap.Sample) {
 			t = &Tally{}
 			a.by[k] = t
 		}
-		t.add(s)
-		a.all.add(s)
+		t.add(s, unbounded)
+		a.all.add(s, unbounded)
 	}
 }
 
@@ -48,7 +51,12 @@ func (a *Allocated) Rows(r *heap.Symbols, n int) []Row { return Estimated(r, a.b
 // Watched gives what live samples stand for by site, where objects have no addresses and no class is counted: the most
 // bytes first; at most n.
 func Watched(r *heap.Symbols, live map[uint64]*heap.Sample, n int) []Row {
-	return Estimated(r, Tallies(r, maps.Values(live)), n)
+	s := State{Symbols: r, Samples: slices.Collect(maps.Values(live))}
+	by := map[uint64]room{}
+	for _, x := range s.Samples {
+		by[x.Type] = unbounded
+	}
+	return Estimated(r, s.tallies(by), n)
 }
 
 // Estimated renders tallies of classes that are not counted: nothing bounds the estimates but their own samples.
@@ -67,8 +75,8 @@ func Estimated(r *heap.Symbols, by map[Key]*Tally, n int) []Row {
 		t := by[k]
 		row := Row{Class: k.Class.Name, Loader: shared[k.Class], Site: Stack(r, k.Frame, MaxFrames), Samples: t.n,
 			ExactBytes: t.sampled, Objects: round(t.objects.Sum), Bytes: round(t.bytes.Sum)}
-		row.ObjectsLow, row.ObjectsHigh = t.objects.Bounds(t.n, math.MaxInt64)
-		row.BytesLow, row.BytesHigh = t.bytes.Bounds(t.sampled, math.MaxInt64)
+		row.ObjectsLow, row.ObjectsHigh = t.objects.Bounds(t.objects.Sum, t.n, math.MaxInt64)
+		row.BytesLow, row.BytesHigh = t.bytes.Bounds(t.bytes.Sum, t.sampled, math.MaxInt64)
 		rows = append(rows, row)
 	}
 	return rows

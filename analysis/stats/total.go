@@ -49,14 +49,30 @@ func (t *Total) Interval() (low, high float64) {
 	return t.Sum * (1 - (1-l/k)*f), t.Sum * (1 + (h/k-1)*f)
 }
 
-// Bounds gives the interval as whole numbers between least, which was seen, and most, which is all there is. Where the
-// sum is more than there is the lower bound shrinks with it: the uncertainty stays what it is.
-func (t *Total) Bounds(least, most uint64) (low, high uint64) {
-	l, h := t.Interval()
-	if t.Sum > float64(most) {
-		l *= float64(most) / t.Sum
+// Fit is the share of what samples stand for beside themselves that there is room for: own is what they are, rest what
+// there is besides. Each sample counts as itself, so a figure is own + Fit·(Sum − own): what has samples never exceeds
+// what there is, and is never less than the samples. This is the one estimator of all verbs.
+func (t *Total) Fit(own, rest float64) float64 {
+	if others := t.Sum - own; others > 0 {
+		return min(1, max(0, rest)/others)
 	}
-	fit := func(x float64) uint64 { return min(max(uint64(math.Round(min(x, 1<<62))), least), max(most, least)) }
+	return 0
+}
+
+// LeastObject is the size of the smallest Java object in bytes: objects whose site is not known have that much at least.
+const LeastObject = 16
+
+// Bounds gives the interval of a figure (Fit) as whole numbers: at least own, the samples themselves, at most most, all
+// that there is. Where the figure is less than the sum the interval shrinks with it.
+func (t *Total) Bounds(figure float64, own, most uint64) (low, high uint64) {
+	l, h := t.Interval()
+	if others := t.Sum - float64(own); others > 0 {
+		f := max(0, figure-float64(own)) / others
+		l, h = float64(own)+f*(l-float64(own)), float64(own)+f*(h-float64(own))
+	}
+	fit := func(x float64) uint64 {
+		return min(max(uint64(math.Round(max(0, min(x, 1<<62)))), own), max(most, own))
+	}
 	return fit(l), fit(h)
 }
 

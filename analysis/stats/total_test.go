@@ -39,7 +39,7 @@ func draws(rng *rand.Rand, expected, p float64, spread int, trials int) (objects
 			continue
 		}
 		seen++
-		if l, h := o.Bounds(taken, 1<<62); l <= uint64(n) && uint64(n) <= h {
+		if l, h := o.Bounds(o.Sum, taken, 1<<62); l <= uint64(n) && uint64(n) <= h {
 			objects++
 		}
 		if l, h := b.Interval(); l <= truth*(1+1e-9) && truth <= h*(1+1e-9) {
@@ -98,11 +98,11 @@ func TestIntervalOfAll(t *testing.T) {
 		t.Errorf("%v to %v", l, h)
 	}
 	few.Add(1, 500)
-	if l, h := few.Bounds(1, 3); l != 1 || h != 3 {
+	if l, h := few.Bounds(3, 1, 3); l != 1 || h != 3 {
 		t.Errorf("one sample of three objects: %d to %d", l, h)
 	}
 	var none Total
-	if l, h := none.Bounds(0, 9); l != 0 || h != 0 {
+	if l, h := none.Bounds(0, 0, 9); l != 0 || h != 0 {
 		t.Errorf("nothing: %d to %d", l, h)
 	}
 }

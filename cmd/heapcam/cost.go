@@ -47,15 +47,11 @@ The figures do not include the CPU time of the agent, nor what the JVM spends to
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			cost, bad, err := readCost(out, args)
+			cost, err := readCost(out, args)
 			if cost == nil {
 				return err
 			}
 			cost.Close()
-			if bad > 0 {
-				ui.Fprintf(ui.Stderr, "heapcam: %s cannot be read and are left out: `heapcam verify` lists them\n",
-					ui.Plural(bad, "damaged section"))
-			}
 			if asJSON {
 				return errors.Join(ui.JSON(c.OutOrStdout(), cost), err)
 			}
@@ -69,7 +65,7 @@ The figures do not include the CPU time of the agent, nor what the JVM spends to
 
 // readCost reads the recording that args name. Where the disk hangs it gives what it has read until then, or nil,
 // and an error.
-func readCost(out string, args []string) (sum *cost.Cost, bad uint64, err error) {
+func readCost(out string, args []string) (sum *cost.Cost, err error) {
 	where := strings.Join(append(slices.Clone(args), outDirs(out)...), ", ")
 	var (
 		mu   sync.Mutex // of what is read: who is left behind may come back
@@ -102,6 +98,8 @@ func readCost(out string, args []string) (sum *cost.Cost, bad uint64, err error)
 		mu.Lock()
 		read, where = cost.New(), path
 		mu.Unlock()
+		var damage damageLog
+		defer damage.warn(rec)
 		for _, f := range rec.Files {
 			for b, err := range f.Blocks() {
 				tick()
@@ -112,8 +110,8 @@ func readCost(out string, args []string) (sum *cost.Cost, bad uint64, err error)
 				late := tooNew(err) // a figure would lack what it says
 				if late {
 					read = nil
-				} else if err != nil {
-					bad++
+				} else {
+					damage.see(b, err)
 				}
 				mu.Unlock()
 				if late {
@@ -128,7 +126,7 @@ func readCost(out string, args []string) (sum *cost.Cost, bad uint64, err error)
 		err = fmt.Errorf("the disk has not answered for %s: %s could not be read, or not to the end; check that disk",
 			ui.Duration(costWait), where)
 	}
-	return read, bad, err
+	return read, err
 }
 
 // costEnds is how many of the first and of the last events are printed.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,13 +30,12 @@ func newDiffCmd() *cobra.Command {
 		Use:   "diff FILE|DIR|JVM [AFTER]",
 		Short: "Compare the heap after two collections, or two recordings",
 		Long: `With one recording, the verb shows what happened to the objects of each group between two
-collections. Died: live only at the first. Permanent: live at both. Born: live only at the second. ` + groupingHelp + `
+collections. Died: live only at the first. Kept (in JSON: permanent): live at both. Born: live only at the second. ` + groupingHelp + `
 
-Addresses change with each collection. So there is no classifier address here, and space gives only the kind of
-space: eden, survivor or old. For objects
-that died, age and space are those at the first collection; for all others, those at the second. A full collection in
-between can hide which objects are permanent and which were born. The figures then have bounds, shown as LOW–HIGH.
-Figures below allocation sites are estimates, as in ` + "`heapcam group`" + `.
+Addresses change with each collection, so you cannot group by them here. Grouping by space means eden, survivor or old
+here, not single regions. For objects that died, age and space are those at the first collection; for all others,
+those at the second. A full collection in between can hide whether an object is old or new. The figures of such
+objects are ranges, shown as LOW–HIGH. Figures below allocation sites are estimates, as in ` + "`heapcam group`" + `.
 
 With two recordings, from before and after a change of the program, the verb compares how fast live bytes grow: by
 allocation site, by time, and by allocated bytes. It matches sites by their methods, so lines may move. The output
@@ -75,8 +75,9 @@ begins with a summary: the slopes and their intervals. ` + fileHelp,
 
 // replays opens a recording from its start, as often as needed. It reports damage once.
 type replays struct {
-	rec  *ringstore.Recording
-	srcs []*source
+	rec    *ringstore.Recording
+	srcs   []*source
+	warned bool
 }
 
 func (p *replays) open() *heap.Replay {
@@ -92,13 +93,19 @@ func (p *replays) count() *heap.Census {
 	return heap.NewCensus(s)
 }
 
-func (p *replays) close() {
-	for i, s := range p.srcs {
-		if i == 0 {
-			for _, e := range s.Damage {
-				ui.Fprintf(ui.Stderr, "heapcam: %v\n", e)
-			}
+// warn says what is damaged, once.
+func (p *replays) warn() {
+	for _, s := range p.srcs {
+		if len(s.Damage) > 0 && !p.warned {
+			p.warned = true
+			s.warn(p.rec)
 		}
+	}
+}
+
+func (p *replays) close() {
+	p.warn()
+	for _, s := range p.srcs {
 		s.Close()
 	}
 }
@@ -143,6 +150,7 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	if err != nil {
 		return refError(rec, "from", err)
 	}
+	p.warn()
 	switch {
 	case o.json:
 		return ui.JSON(w, d)
@@ -152,20 +160,26 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	ui.Fprintf(w, "From %s\n  to %s\nGrouped by %s\n", collectionName(d.From.GC, d.From.JVMGC, d.From.Time),
 		collectionName(d.To.GC, d.To.JVMGC, d.To.Time), ui.Join(d.By, ", "))
 	if d.Lost > 0 {
-		ui.Paragraph(w, "", 0, ui.Flowf("Full collections hid the identity of %d objects: they are permanent or "+
-			"born, and "+
-			"such figures have bounds (LOW–HIGH).", d.Lost))
+		ui.Paragraph(w, "", 0, ui.Flowf("A full collection moved objects, and for %d of them heapcam cannot "+
+			"tell whether they are old or new. Their figures are ranges (LOW–HIGH).", d.Lost))
 	}
 	ui.Fprintf(w, "\n")
-	t := ui.NewColumns(0, ">DIED", ">PERMANENT", ">BORN", ">NET", "GROUP")
+	t := ui.NewColumns(0, ">DIED", ">KEPT", ">BORN", ">NET", "GROUP")
 	all := d.Tree.Bytes
 	o.print(t, d.Tree, 0, float64(o.fold)*float64(max(all.Died.High, all.Permanent.High, all.Born.High)))
 	t.Write(w)
 	ui.Fprintf(w, "\n")
-	ui.Paragraph(w, "", 0, "DIED: bytes at the first collection only. PERMANENT: at both. BORN: at the second only. "+
-		"NET: "+
-		"change. ~ marks estimates from samples.")
+	legend := ui.Flow("DIED: bytes at the first collection only. KEPT: at both. BORN: at the second only. NET: change.")
+	if estimates(d.Tree) {
+		legend += " ~ marks estimates from samples."
+	}
+	ui.Paragraph(w, "", 0, legend)
 	return nil
+}
+
+// estimates says whether a group is an estimate.
+func estimates(c *analysis.Change) bool {
+	return c.Estimated || slices.ContainsFunc(c.Children, estimates)
 }
 
 // bounds shows a number of bytes, or how many they are at least and at most.
@@ -195,17 +209,18 @@ func (o *diffOptions) print(t *ui.Columns, c *analysis.Change, depth int, least 
 	}
 	t.Row(bounds(mark, c.Bytes.Died), bounds(mark, c.Bytes.Permanent), bounds(mark, c.Bytes.Born), mark+signed(c.Net()),
 		ui.Sprintf("%s%s", indent, c.Key))
-	small := 0
+	small, net := 0, int64(0)
 	for _, x := range c.Children {
 		b := x.Bytes
 		if float64(max(b.Died.High, b.Permanent.High, b.Born.High)) < least {
 			small++
+			net += x.Net()
 			continue
 		}
 		o.print(t, x, depth+1, least)
 	}
 	if small > 0 {
-		t.Row("", "", "", "", ui.Sprintf("%s• (%d smaller)", ui.Text(strings.Repeat("  ", depth)), small))
+		t.Row("", "", "", signed(net), ui.Sprintf("%s• (%d smaller)", ui.Text(strings.Repeat("  ", depth)), small))
 	}
 }
 

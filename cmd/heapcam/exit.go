@@ -32,6 +32,7 @@ const (
 	exitMismatch  = 8
 	exitLeak      = 9
 	exitNoRoom    = 10
+	exitUnclear   = 11
 	exitRunFailed = 125
 	exitNotExec   = 126
 	exitNoCommand = 127
@@ -56,6 +57,7 @@ var exitDocs = []struct{ code, meaning string }{
 	{"8", "`verify` found a mismatch: the recording contradicts itself."},
 	{"9", "`leaks --fail-on-leak` found a leak."},
 	{"10", "There is no room: the disk is full, or all incidents together reach `--max-incidents-size`."},
+	{"11", "`leaks --fail-on-leak` cannot tell whether the program leaks: the recording is too short or damaged."},
 	{"125", "`run`: heapcam itself failed."},
 	{"126", "`run`: the command is not executable."},
 	{"127", "`run`: the command does not exist."},

@@ -176,10 +176,10 @@ func newGroupCmd() *cobra.Command {
 The verb groups the objects that were live after one collection, without eden, into a tree. Each node shows objects,
 bytes and their share; the largest node is first. ` + groupingHelp + `
 
-Figures are exact as long as no level uses allocation sites. Sites are known from samples, so below them figures are
+Figures are exact if no level uses allocation sites. Sites are known from samples, so below them figures are
 estimates, marked with ~. JSON and CSV give the bounds that contain the true number with 95 % probability. In a
-recording with --sampling 0 and no lost samples all figures are exact. Objects whose site is not known have a group
-of their own, and so
+recording with --sampling 0 all figures are exact, unless samples were lost. Objects whose site is not known have a
+group of their own, and so
 have objects that may be older than the recording. An object in several groups counts in each of them, and once in
 their parent. ` + fileHelp,
 		Example: `  heapcam group incident.heapcam
@@ -226,11 +226,12 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 	}
 	defer rec.Close()
 	needs, _ := classify.Needs(o.by_, o.filters)
-	r, c, err := stateAt(rec, o.at, needs == 0 && o.list == "")
+	r, c, known, err := stateAt(rec, o.at, needs == 0 && o.list == "")
 	if err != nil {
 		return err
 	}
 	world, spaces := analysis.World(r, c)
+	world.LostSamples = known != nil && known.Lost
 	g, err := analysis.Group(r, c, world, spaces, o.by_, o.filters)
 	if err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)
@@ -256,10 +257,14 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 		ui.Bytes(g.Bytes))
 	ui.Fprintf(w, "Grouped by %s\n", ui.Join(g.By, ", "))
 	if !g.Exact {
-		ui.Fprintf(w, "~ marks estimates from samples; --json gives their 95 %% intervals.\n")
+		ui.Fprintf(w, "~ marks estimates from samples; --json and --csv give their 95 %% intervals.\n")
 	}
 	ui.Fprintf(w, "\n")
 	o.table(w, g.Tree)
+	if needs&classify.AttrSite != 0 {
+		ui.Fprintf(w, "\n")
+		ui.Paragraph(w, "Sites known:", 13, known.Newest.Sentence())
+	}
 	return nil
 }
 
@@ -284,8 +289,8 @@ func (o *groupOptions) table(w io.Writer, root *classify.Node) {
 		if len(path) > 0 {
 			indent = ui.Text(strings.Repeat("  ", len(path)-1) + "• ")
 		}
-		ui.Fprintf(w, "%12s  %11s  %8s  %s%s\n", mark+strconv.FormatUint(n.Objects, 10), mark+ui.Bytes(n.Bytes),
-			ui.Part(n.Bytes, all), indent, n.Key)
+		ui.Beside(w, ui.Sprintf("%12s  %11s  %8s  %s", mark+strconv.FormatUint(n.Objects, 10), mark+ui.Bytes(n.Bytes),
+			ui.Part(n.Bytes, all), indent), ui.Sprintf("%s", n.Key))
 		return o.depth == 0 || len(path) < o.depth
 	})
 }
@@ -294,7 +299,8 @@ func (o *groupOptions) table(w io.Writer, root *classify.Node) {
 func (o *groupOptions) printList(w io.Writer, r *heap.View, g *analysis.Grouping, spaces []heap.SpaceAt) error {
 	n := g.Tree.FindPath(o.list, "/")
 	if n == nil {
-		return withCode(exitNotFound, "no group has the path %q: `heapcam group --fold 0` shows all groups", o.list)
+		return withCode(exitNotFound, "no group has the path %q: `heapcam group --by '%s' --fold 0` shows all groups",
+			o.list, o.by)
 	}
 	enc := ui.JSONLines(w)
 	if !o.json {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -30,12 +32,11 @@ func newHistogramCmd() *cobra.Command {
 The figures do not include eden. "Live" means not known to be dead: in old space a dead object stays until a
 collection of its space removes it.
 
---sites also shows live objects by allocation site. The site of a sampled object is exact. For other objects heapcam
-infers the site from samples of the same type, size and age. The intervals contain the true number with 95 %
-probability. In a recording with --sampling 0 and no lost samples every object is a sample, and the numbers are
-exact. Objects whose site
-is not known have a row of their own, and so have objects that may be older than the recording. The rows of a class
-add up to the figure of the class. ` + fileHelp,
+--sites also shows live objects by allocation site. The site of a sampled object is exact. Each sample stands for other
+objects of its class, as many as its size and the sampling interval say. These are the figures of all verbs. The
+intervals contain the true number with 95 % probability. In a recording with --sampling 0 every object is a sample,
+and the numbers are exact unless samples were lost. Objects whose site is not known have a row of their own, and so
+have objects that may be older than the recording. The rows of one class add up to the figure of the class. ` + fileHelp,
 		Example: `  heapcam histogram incident.heapcam
   heapcam histogram --at peak incident.heapcam
   heapcam histogram --sites --json incident.heapcam | jq '.sites[0]'`,
@@ -55,91 +56,91 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 		return err
 	}
 	defer rec.Close()
-	r, c, err := stateAt(rec, o.at, !o.sites)
+	r, c, known, err := stateAt(rec, o.at, !o.sites)
 	if err != nil {
 		return err
 	}
 	h := sites.MakeHistogram(r, c)
 	if o.sites {
-		h.Sites = sites.Live(r, c.GC)
+		h.Sites = sites.Live(r, known)
+		h.Coverage = &known.Newest
 	}
 	if o.json {
 		return ui.JSON(w, h)
 	}
-	ui.Fprintf(w, "Live after collection %d (%s): %d objects, %s\n", h.GC, ui.Time(h.Time),
-		h.Objects, ui.Bytes(h.Bytes))
+	ui.Fprintf(w, "Live after %s: %d objects, %s\n", collectionName(h.GC, h.JVMGC, h.Time), h.Objects,
+		ui.Bytes(h.Bytes))
+	ui.Fprintf(w, "Eden, where new objects are, does not count.\n")
 	if h.Uncompacted {
 		ui.Paragraph(w, "", 0, collection.MayCountDead)
 	}
 	ui.Fprintf(w, "\n%12s  %11s  %8s  %s\n", "OBJECTS", "BYTES", "SHARE", "CLASS")
 	for i, r := range h.Classes {
 		if o.top > 0 && i == o.top {
-			ui.Fprintf(ui.Stderr, "heapcam: %d more classes; --top 0 shows all\n", len(h.Classes)-o.top)
+			ui.Fprintf(w, "%d more classes; --top 0 shows all\n", len(h.Classes)-o.top)
 			break
 		}
-		ui.Fprintf(w, "%12d  %11s  %8s  %s\n", r.Objects, ui.Bytes(r.Bytes), ui.Part(r.Bytes, h.Bytes),
-			sites.WithLoader(r.Class, r.Loader))
+		ui.Beside(w, ui.Sprintf("%12d  %11s  %8s  ", r.Objects, ui.Bytes(r.Bytes), ui.Part(r.Bytes, h.Bytes)),
+			ui.Sprintf("%s", sites.WithLoader(r.Class, r.Loader)))
 	}
 	if o.sites {
-		o.printSites(w, h.Sites)
+		o.printSites(w, h)
 	}
 	return nil
 }
 
-func (o *histogramOptions) printSites(w io.Writer, rows []sites.Row) {
+func (o *histogramOptions) printSites(w io.Writer, h *sites.Histogram) {
+	rows := slices.DeleteFunc(slices.Clone(h.Sites), func(s sites.Row) bool { return s.Objects == 0 })
+	slices.SortStableFunc(rows, func(a, b sites.Row) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	ui.Section(w, "Allocation sites (estimated from samples)")
 	ui.Fprintf(w, "%8s  %12s  %22s  %11s  %s\n", "SAMPLES", "OBJECTS", "95 % INTERVAL", "BYTES", "CLASS")
 	for i, s := range rows {
 		if o.top > 0 && i == o.top {
-			ui.Fprintf(ui.Stderr, "heapcam: %d more rows; --top 0 shows all\n", len(rows)-o.top)
+			ui.Fprintf(w, "%d more rows; --top 0 shows all\n", len(rows)-o.top)
 			break
 		}
 		name := sites.WithLoader(s.Class, s.Loader)
 		if s.Child != "" {
 			name += " " + s.Child
 		}
-		ui.Fprintf(w, "%8d  %12d  %22s  %11s  %s\n", s.Samples, s.Objects,
-			fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), ui.Bytes(s.Bytes), name)
+		ui.Beside(w, ui.Sprintf("%8d  %12d  %22s  %11s  ", s.Samples, s.Objects,
+			fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), ui.Bytes(s.Bytes)), ui.Sprintf("%s", name))
 		sites.WriteStack(w, s.Site, 4)
 	}
-	var exact, inferred, unknown, before uint64
-	for _, s := range rows {
-		switch s.Child {
-		case "":
-			exact += s.ExactBytes
-			inferred += s.Bytes - min(s.Bytes, s.ExactBytes)
-		case sites.SiteUnknown:
-			unknown += s.Bytes
-		case sites.BeforeRecording:
-			before += s.Bytes
-		}
-	}
-	all := exact + inferred + unknown + before
 	ui.Fprintf(w, "\n")
-	ui.Paragraph(w, "", 0, ui.Flowf("Of all live bytes the site is known exactly for %s (%s), inferred for %s (%s) "+
-		"and "+
-		"unknown for %s (%s). At most %s (%s) are older than the recording.", ui.Flow(ui.Bytes(exact)),
-		ui.Flow(ui.Part(exact, all)), ui.Flow(ui.Bytes(inferred)), ui.Flow(ui.Part(inferred, all)),
-		ui.Flow(ui.Bytes(unknown)), ui.Flow(ui.Part(unknown, all)), ui.Flow(ui.Bytes(before)),
-		ui.Flow(ui.Part(before, all))))
+	ui.Paragraph(w, "Sites known:", 13, h.Coverage.Sentence())
 }
 
-// stateAt replays rec up to the collection that ref means. With types no more is asked of the state than what there
-// is of each type.
-func stateAt(rec *ringstore.Recording, ref string, types bool) (*heap.View, *heap.Collection, error) {
+// stateAt replays rec up to the collection that ref means, and says what is known of the sites there. With types no more
+// is asked of the state than what there is of each type, and nothing is said of sites.
+func stateAt(
+	rec *ringstore.Recording,
+	ref string,
+	types bool,
+) (*heap.View, *heap.Collection, *sites.CoverageFollower, error) {
 	p := &replays{rec: rec}
 	defer p.close()
-	opened := collection.Open[*heap.Census]
+	var (
+		r     *heap.View
+		c     *heap.Collection
+		known *sites.CoverageFollower
+		err   error
+	)
 	if types {
-		opened = collection.OpenTypes[*heap.Census]
+		r, c, err = collection.OpenTypes(ref, p.count, p.open)
+	} else {
+		r, c, err = collection.OpenWatched(ref, p.count, p.open, func(r *heap.Cursor) func(*heap.Collection) {
+			f := &sites.CoverageFollower{}
+			known = f
+			return func(c *heap.Collection) { f.Collection(r, c) }
+		})
 	}
-	r, c, err := opened(ref, p.count, p.open)
 	var bad *collection.RefError
 	switch {
 	case errors.As(err, &bad):
-		return nil, nil, usage("--at %v", err)
+		return nil, nil, nil, usage("--at %v", err)
 	case err != nil:
-		return nil, nil, fmt.Errorf("%s: %w", rec.Path, err)
+		return nil, nil, nil, fmt.Errorf("%s: %w", rec.Path, err)
 	}
-	return r, c, nil
+	return r, c, known, nil
 }

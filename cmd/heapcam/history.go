@@ -22,9 +22,10 @@ func newHistoryCmd() *cobra.Command {
 		Short: "Show live bytes, births, deaths and ages of each class and site over time",
 		Long: `Use it to see when a class or an allocation site began to grow.
 
-For each class and each site it shows live bytes after each collection, objects born and dead, the mean age in
-collections, and how much has survived --survived collections. Classes are exact, sites are estimated from samples.
-Objects that die before their first collection do not appear. "Live" means not known to be dead.
+For each class and each site it shows live bytes after each collection, objects (of sites: samples) that were born
+and died, the mean age in collections, and how much has survived --survived collections. Classes are exact. Sites are
+estimated from samples; the last value is that of ` + "`heapcam report`" + ` and all other verbs. Objects that die
+before their first collection do not appear. "Live" means not known to be dead.
 
 A long recording takes time to replay. --sync-points reads only the summaries that the recorder wrote at sync
 points, and answers at once. Summaries have no ages. They have only the 1,024 largest classes and sites, and end at the
@@ -40,7 +41,7 @@ next time. ` +
 	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.history/1) with all classes and sites, and values "+
 		"where they change.")
 	c.Flags().BoolVar(&o.sync, "sync-points", false, "Read only the summaries at sync points, without a replay.")
-	c.Flags().IntVar(&o.survived, "survived", 2, "Collections that an object must survive to count as old, 1 to 100.")
+	c.Flags().IntVar(&o.survived, "survived", 2, "Collections that an object must survive to count as older, 1 to 100.")
 	c.Flags().IntVar(&o.top, "top", 20, "Number of classes and sites to print; 0 = all.")
 	return c
 }
@@ -62,11 +63,23 @@ func (o *historyOptions) run(c *cobra.Command, path string) error {
 		src := newSummarySource(rec.Files...)
 		defer src.Close()
 		h, err = history.AtSyncPoints(heap.NewReplay(src))
+		src.warn(rec)
 	} else {
-		h, err = indexed(ownIndex(), heapHistoryResult(o.survived), rec.Path, func() (*history.HeapHistory, error) {
+		kind, damaged := heapHistoryResult(o.survived), false
+		pack := kind.pack
+		kind.pack = func(h *history.HeapHistory) ([]byte, error) {
+			if damaged {
+				return nil, errDamaged
+			}
+			return pack(h)
+		}
+		h, err = indexed(ownIndex(), kind, rec.Path, func() (*history.HeapHistory, error) {
 			src := newSource(rec.Files...)
 			defer src.Close()
-			return history.Make(heap.NewReplay(src), o.survived)
+			h, err := history.Make(heap.NewReplay(src), o.survived)
+			src.warn(rec)
+			damaged = len(src.Damage) > 0
+			return h, err
 		})
 	}
 	if err != nil {

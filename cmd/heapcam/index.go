@@ -19,6 +19,9 @@ import (
 	"github.com/heapcam/heapcam/analysis/history"
 )
 
+// errDamaged keeps a result out of the index: who reads it from there would not be warned.
+var errDamaged = errors.New("the recording is damaged")
+
 // readIndex caches results of reading a recording, so that the same recording opens at once the next time. It is in a
 // folder of the reader: the folder of a recording may be read-only, and other users could have written files there.
 // The key of a result has the names, sizes, times and both ends of the recording's files, and the program that made
@@ -38,7 +41,12 @@ type resultKind[T any] struct {
 var (
 	reportResult = resultKind[analysis.Report]{
 		"report.json",
-		func(r *analysis.Report) ([]byte, error) { return json.Marshal(r) },
+		func(r *analysis.Report) ([]byte, error) {
+			if len(r.Damage) > 0 {
+				return nil, errDamaged
+			}
+			return json.Marshal(r)
+		},
 		func(b []byte, r *analysis.Report) error {
 			if err := json.Unmarshal(b, r); err != nil || r.Schema != analysis.ReportSchema {
 				return cmp.Or(err, errors.New("another schema"))

@@ -256,8 +256,64 @@ type source struct {
 	room  chan int // bytes that the reader has received
 	quit  chan struct{}
 	ended chan struct{} // closed when the goroutine has ended
+	damageLog
+}
+
+// damageLog is what a reader of blocks finds damaged.
+type damageLog struct {
 	// Damage has an error for each damaged section.
 	Damage []error
+
+	epoch  trace.Block // the newest
+	after  uint64      // collection before the first damage, 0: none
+	behind bool        // blocks follow the newest damage
+}
+
+// see takes in what was read.
+func (d *damageLog) see(b trace.Block, err error) {
+	switch {
+	case err == nil:
+		if d.behind = true; b.Kind == trace.KindEpoch && len(d.Damage) == 0 {
+			d.epoch = b
+		}
+		return
+	case len(d.Damage) == 0:
+		if d.epoch.Kind == trace.KindEpoch {
+			if e, err := trace.DecodeEpoch(d.epoch); err == nil {
+				d.after = e.Pause.GC
+			}
+		}
+		d.epoch = trace.Block{}
+	}
+	d.Damage, d.behind = append(d.Damage, err), false
+}
+
+// warn says in one line what is damaged in rec, nothing if nothing is. Each verb that reads prints it before its output.
+func (d *damageLog) warn(rec *ringstore.Recording) {
+	if len(d.Damage) == 0 {
+		return
+	}
+	where, name := "", rec.Path
+	var at *ringstore.DamageError
+	if errors.As(d.Damage[0], &at) {
+		where, name = fmt.Sprintf(" at byte %d", at.Offset), at.File
+	}
+	if n := len(d.Damage) - 1; n > 0 {
+		where += fmt.Sprintf(" and at %s", ui.Plural(uint64(n), "more place"))
+	}
+	what := "is damaged"
+	if len(d.Damage) == 1 && errors.Is(d.Damage[0], ringstore.ErrTorn) {
+		what = "is cut off"
+	}
+	then := "No collection can be read before that."
+	if d.after > 0 {
+		then = fmt.Sprintf("After collection %d the heap state is unknown until the next sync point.", d.after)
+		if !d.behind {
+			then = fmt.Sprintf("Nothing after collection %d can be read.", d.after)
+		}
+	}
+	ui.Fprintf(ui.Stderr, "heapcam: %s %s%s. %s `heapcam verify %s` shows what is lost.\n", ui.Path(name),
+		ui.Text(what), ui.Text(where), ui.Text(then), ui.ShellWord(rec.Path))
 }
 
 // unpacked is a block, or the error that was found instead.
@@ -276,7 +332,7 @@ func newCensusSource(files ...*ringstore.File) *source {
 }
 
 // countFirst calls f with a counting replay of rec. If f says that this is not enough, it calls f with a replay that
-// follows objects.
+// follows objects. Then it warns of damage.
 func countFirst(rec *ringstore.Recording, f func(r heap.Reader) (enough bool, err error)) error {
 	for _, counts := range [...]bool{true, false} {
 		src, reader := newSource(rec.Files...), replayOf
@@ -286,6 +342,7 @@ func countFirst(rec *ringstore.Recording, f func(r heap.Reader) (enough bool, er
 		enough, err := f(reader(src))
 		src.Close()
 		if enough || err != nil {
+			src.warn(rec)
 			return err
 		}
 	}
@@ -326,9 +383,7 @@ func (s *source) Next() (trace.Block, error) {
 	case s.room <- len(u.b.Payload):
 	case <-s.ended:
 	}
-	if u.err != nil {
-		s.Damage = append(s.Damage, u.err)
-	}
+	s.see(u.b, u.err)
 	return u.b, u.err
 }
 

@@ -28,9 +28,9 @@ func newTrendCmd() *cobra.Command {
 groups that changed most from the first to the last one, each with its curve. ` + groupingHelp + `
 
 With --survival it shows, by type and by site, which share of the objects survives 1, 2, 4, 8 and 16 collections. It
-also names the sites of which nearly all objects reach old space. Young collections copy these objects in vain, and the
-report says how many bytes. Curves of types are counted, and begin with the first collection that an object
-outlives. Curves of sites are estimated from samples, and begin with the allocation. ` + fileHelp,
+also names the sites of which nearly all objects reach old space. Young collections copy these objects in vain; the
+output says how many bytes. Types are counted exactly, from the first collection that saw an object. Sites are
+estimated from samples, from the allocation on. ` + fileHelp,
 		Example: `  heapcam trend incident.heapcam
   heapcam trend --by package --where 'age > 2' incident.heapcam
   heapcam trend --survival incident.heapcam`,
@@ -39,9 +39,9 @@ outlives. Curves of sites are estimated from samples, and begin with the allocat
 	}
 	o.grouper.add(c)
 	c.Flags().IntVar(&o.top, "top", o.top, "Number of groups to show; 0 = all.")
-	c.Flags().BoolVar(&o.survival, "survival", false, "Show survival by type and site, and which sites to pretenure.")
+	c.Flags().BoolVar(&o.survival, "survival", false, "Show which share of objects survives, by type and site.")
 	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.trend/1; with --survival heapcam.survival/1).")
-	c.Flags().BoolVar(&o.csv, "csv", false, "Print CSV: one row per group and collection.")
+	c.Flags().BoolVar(&o.csv, "csv", false, "Print CSV: one row for each of the --top groups and each collection.")
 	return c
 }
 
@@ -68,6 +68,7 @@ func (o *trendOptions) run(c *cobra.Command, path string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", rec.Path, err)
 		}
+		p.warn()
 		if o.json {
 			return ui.JSON(w, s)
 		}
@@ -78,6 +79,7 @@ func (o *trendOptions) run(c *cobra.Command, path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)
 	}
+	p.warn()
 	switch {
 	case o.json:
 		return ui.JSON(w, t)
@@ -95,7 +97,11 @@ func printTrend(w io.Writer, t *analysis.TrendReport) {
 		return
 	}
 	a, b := t.Collections[0], t.Collections[n-1]
-	ui.Fprintf(w, "Live bytes: %s to %s\n", ui.Bytes(a.Bytes), ui.Bytes(b.Bytes))
+	what := ui.Text("Live bytes")
+	if len(t.Where) > 0 {
+		what += ui.Sprintf(" where %s", ui.Join(t.Where, " and "))
+	}
+	ui.Fprintf(w, "%s: %s to %s\n", what, ui.Bytes(a.Bytes), ui.Bytes(b.Bytes))
 	ui.Fprintf(w, "From %s\n  to %s\nGrouped by %s\n", collectionName(a.GC, a.JVMGC, a.Time),
 		collectionName(b.GC, b.JVMGC, b.Time), ui.Join(t.By, ", "))
 	if t.Unknown > 0 {
@@ -113,12 +119,20 @@ func printTrend(w io.Writer, t *analysis.TrendReport) {
 			mark = "~"
 		}
 		c.Row(mark+ui.Bytes(r.First), mark+ui.Bytes(r.Last), mark+signed(int64(r.Last)-int64(r.First)),
-			ui.Text(r.Spark(16)), ui.Join(r.Path, " / "))
+			ui.Text(r.Spark(16)), groupPath(r.Path))
 	}
 	c.Write(w)
 	if t.Left > 0 {
 		ui.Fprintf(w, "%d more groups; --top 0 shows all\n", t.Left)
 	}
+}
+
+// groupPath shows the first and the last key of a group: the rows above have those between.
+func groupPath(keys []string) ui.Text {
+	if n := len(keys); n > 2 {
+		return ui.Sprintf("%s / … / %s", keys[0], keys[n-1])
+	}
+	return ui.Join(keys, " / ")
 }
 
 func trendCSV(w io.Writer, t *analysis.TrendReport) error {
@@ -136,11 +150,11 @@ func printSurvival(w io.Writer, s *history.SurvivalReport) {
 	ages := []int{1, 2, 4, 8, 16}
 	heads := []string{">OBJECTS"}
 	for _, k := range ages {
-		heads = append(heads, fmt.Sprintf(">LIVE %d", k))
+		heads = append(heads, fmt.Sprintf(">AFTER %d", k))
 	}
 	table := func(what ui.Flow, class string, curves []history.Curve) {
 		ui.Headline(w, ui.Bold, what)
-		t := ui.NewColumns(0, append(heads[:len(heads):len(heads)], "0 TO 32", class)...)
+		t := ui.NewColumns(0, append(heads[:len(heads):len(heads)], "AFTER 0 TO 32", class)...)
 		for _, c := range curves {
 			row := []any{c.Objects}
 			for _, k := range ages {
@@ -158,16 +172,16 @@ func printSurvival(w io.Writer, s *history.SurvivalReport) {
 		t.Write(w)
 		ui.Fprintf(w, "\n")
 	}
-	ui.Paragraph(w, "", 0, "LIVE N: share of the objects that live through N more collections. 0 TO 32: the same as a "+
-		"curve.")
+	ui.Paragraph(w, "", 0, "AFTER N: share of the objects that are still live N collections later; empty if the recording "+
+		"has no object of that age. AFTER 0 TO 32: the same as a curve.")
 	ui.Fprintf(w, "\n")
-	table("Classes, from the first collection that an object survived (exact)", "CLASS", s.Types)
-	table("Allocation sites, from the allocation on (estimated from samples)", "CLASS AND ALLOCATION SITE", s.Sites)
+	table("Classes: of the objects that survived their first collection (exact)", "CLASS", s.Types)
+	table("Allocation sites: of all objects that were allocated (estimated from samples)", "CLASS AND ALLOCATION SITE", s.Sites)
 	if len(s.Advice) == 0 {
-		ui.Fprintf(w, "Nothing to pretenure: at no allocation site nearly all objects reach old space.\n")
+		ui.Fprintf(w, "At no allocation site do nearly all objects reach old space.\n")
 		return
 	}
-	ui.Headline(w, ui.Bold, "Allocation sites to pretenure: nearly all their objects reach old space")
+	ui.Headline(w, ui.Bold, "Allocation sites whose objects nearly all reach old space")
 	t := ui.NewColumns(0, ">OBJECTS", ">IN OLD SPACE", ">COPIED", "CLASS AND ALLOCATION SITE")
 	for _, a := range s.Advice {
 		t.Row(a.Objects, ui.Share(a.Tenured), ui.Bytes(a.Copied), a.Class)
@@ -176,5 +190,7 @@ func printSurvival(w io.Writer, s *history.SurvivalReport) {
 		}
 	}
 	t.Write(w)
-	ui.Fprintf(w, "COPIED: bytes that young collections copied on the way.\n")
+	ui.Paragraph(w, "", 0, "OBJECTS: allocated. COPIED: bytes that young collections copied before the objects were in "+
+		"old space. Allocate fewer of these objects, or reuse them, to save that work. A smaller young generation or a "+
+		"lower MaxTenuringThreshold copies them less often.")
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Columns is a table of text: columns are as wide as their widest cell, two blanks apart. The last one takes what room
-// there is; a Flow in it breaks at blanks.
+// there is: a Flow in it breaks at blanks, and a name that is longer within (Lines).
 type Columns struct {
 	indent int
 	heads  []string
@@ -76,7 +76,9 @@ func (c *Columns) Write(w io.Writer) {
 	c.line(w, heads, wide)
 	for _, row := range c.rows {
 		if len(row) == 1 && len(c.heads) > 1 {
-			Fprintf(w, "%s\n", row[0].text)
+			t := string(row[0].text)
+			begin := t[:len(t)-len(strings.TrimLeft(t, " "))]
+			Beside(w, Text(begin), Text(t[len(begin):]))
 			continue
 		}
 		c.line(w, row, wide)
@@ -103,14 +105,15 @@ func (c *Columns) line(w io.Writer, row []cell, wide []int) {
 		return
 	}
 	if !end.flows {
-		Fprintf(w, "%s\n", Text(strings.TrimRight(b+string(end.text), " ")))
+		Beside(w, Text(b), end.text)
 		return
 	}
 	at := utf8.RuneCountInString(b)
 	for i, l := range Wrap(Flow(end.text), max(Width-at, Width/3)) {
+		n := utf8.RuneCountInString(string(l))
 		if i > 0 { // a long name moves to the left
-			b = strings.Repeat(" ", max(c.indent+4, min(at, Width-utf8.RuneCountInString(string(l)))))
+			b = strings.Repeat(" ", max(c.indent+4, min(at, Width-n)))
 		}
-		Fprintf(w, "%s\n", Text(strings.TrimRight(b+string(l), " ")))
+		Beside(w, Text(b), l)
 	}
 }

@@ -2,7 +2,6 @@ package sites
 
 import (
 	"maps"
-	"math"
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis/analysistest"
@@ -39,17 +38,24 @@ func TestChildrenAddUp(t *testing.T) {
 			}
 			r := heap.NewReplay(&analysistest.Source{B: bs})
 			var last *heap.Collection
-			if err := collection.Each(r, func(c *heap.Collection) bool { last = c; return true }); err != nil ||
+			var follow CoverageFollower
+			if err := collection.Each(r, func(c *heap.Collection) bool {
+				if seed%2 == 1 {
+					r.JVM.Flags &^= trace.JVMAtStart
+				}
+				follow.Follow(&r.Cursor)
+				if last = c; c.Known {
+					follow.Quality(&r.Cursor)
+				}
+				return true
+			}); err != nil ||
 				last == nil ||
 				!r.Known {
 				continue
 			}
-			if seed%2 == 1 {
-				r.JVM.Flags &^= trace.JVMAtStart
-			}
 			type sum struct{ objects, bytes uint64 }
 			got := map[string]sum{}
-			for _, s := range Live(r.View(), last.GC) {
+			for _, s := range Live(r.View(), &follow) {
 				k := s.Class + s.Loader
 				got[k] = sum{got[k].objects + s.Objects, got[k].bytes + s.Bytes}
 				if s.Objects < s.ObjectsLow || s.Objects > s.ObjectsHigh || s.Bytes < s.BytesLow ||
@@ -80,49 +86,4 @@ func TestChildrenAddUp(t *testing.T) {
 		t.Error("nothing was inferred, or before the recording")
 	}
 	t.Logf("%d objects inferred, %d before the recording", inferred, before)
-}
-
-// TestShares holds that the shares of a kind and what is kept for sites not seen are probabilities, and that kinds
-// without samples ask their class.
-func TestShares(t *testing.T) {
-	c := Class{Name: "x"}
-	a, b := kind{c, 3, 1}, kind{c, 3, 2}
-	st := &Strata{kinds: map[kind]*stratum{a: {n: 30, sites: map[uint64]float64{1: 28, 2: 2}}, b: {}},
-		classes: map[Class]*stratum{}}
-	st.classes[c] = &stratum{n: 30, sites: map[uint64]float64{1: 28, 2: 2}}
-	st.byKind, st.byClass = prior{0.5, 0.5}, prior{0.5, 0.5}
-	for _, k := range []kind{a, b} {
-		sum, top := 0.0, 0.0
-		st.shares(k, func(f uint64, p float64) {
-			if sum += p; f == 1 {
-				top = p
-			}
-		})
-		if math.Abs(top-0.9016) > 0.001 || sum >= 1 || sum < 0.9 {
-			t.Errorf("%+v: %v of the first site, %v of all", k, top, sum)
-		}
-	}
-}
-
-// TestFit learns how many sites kinds have: of few and frequent ones little mass is kept, of many rare ones most.
-func TestFit(t *testing.T) {
-	few, many := map[int]*stratum{}, map[int]*stratum{}
-	for i := range 50 {
-		few[i] = &stratum{n: 40, sites: map[uint64]float64{1: 38, 2: 2}}
-		x := &stratum{n: 12, sites: map[uint64]float64{100: 2}}
-		for k := range uint64(10) {
-			x.sites[k] = 1
-		}
-		many[i] = x
-	}
-	f, m := fit(few), fit(many)
-	if u := f.unseen(40, 2); u > 0.06 {
-		t.Errorf("few sites: %+v keeps %.3f", f, u)
-	}
-	if u := m.unseen(12, 11); u < 0.75 || u > 0.95 {
-		t.Errorf("many sites: %+v keeps %.3f", m, u)
-	}
-	if n := fit(map[int]*stratum{}); n.discount != 0.5 || n.strength < 0.5 {
-		t.Errorf("nothing: %+v", n)
-	}
 }
