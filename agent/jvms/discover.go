@@ -66,6 +66,7 @@ type DiscoveryConfig struct {
 type Discovery struct {
 	DiscoveryConfig
 	slots chan struct{}
+	same  func(JVM) (JVM, bool) // inspects a JVM again; false: it has ended
 
 	mu     sync.Mutex
 	ctx    context.Context       // Run's; nil: nothing is discovered
@@ -78,7 +79,7 @@ type Discovery struct {
 // NewDiscovery gives a Discovery; Run starts it.
 func NewDiscovery(c DiscoveryConfig) *Discovery {
 	return &Discovery{
-		DiscoveryConfig: c, slots: make(chan struct{}, attachAtOnce), others: map[string]Unrecorded{},
+		DiscoveryConfig: c, same: same, slots: make(chan struct{}, attachAtOnce), others: map[string]Unrecorded{},
 		failed: map[string]uint64{"denied": 0, "refused": 0, "timeout": 0, "other": 0},
 	}
 }
@@ -146,7 +147,10 @@ func (d *Discovery) Consider(ctx context.Context, j JVM) {
 		d.note(j, Unrecorded{Why: string(v.Problem), Reason: v.Reason, Remedy: v.Remedy})
 		d.awaitOwn(ctx, j)
 	default:
-		if d.awaitTurn(ctx, j) {
+		switch ok, waited := d.awaitTurn(ctx, j); {
+		case ok && waited: // the rules may have changed meanwhile
+			d.Consider(ctx, j)
+		case ok:
 			d.attachAgain(ctx, j, options)
 		}
 	}
@@ -190,25 +194,25 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// awaitTurn waits as long as nothing is attached to; false: the JVM has ended.
-func (d *Discovery) awaitTurn(ctx context.Context, j JVM) bool {
+// awaitTurn waits as long as nothing is attached to. ok is false if the JVM has ended.
+func (d *Discovery) awaitTurn(ctx context.Context, j JVM) (ok, waited bool) {
 	for noted := ""; ; {
 		why, wait := d.Wait()
 		if !wait {
 			if noted != "" {
 				d.forget(j)
 			}
-			return true
+			return true, noted != ""
 		}
 		if noted != why.Why {
 			d.note(j, why)
 			noted = why.Why
 		}
 		if !sleep(ctx, readyWithin/3) {
-			return false
+			return false, true
 		}
-		if _, still := same(j); !still {
-			return false
+		if _, still := d.same(j); !still {
+			return false, true
 		}
 	}
 }

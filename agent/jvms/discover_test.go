@@ -72,3 +72,27 @@ func TestAttachToTheOneDecidedOn(t *testing.T) {
 		t.Errorf("attached to %v", attached)
 	}
 }
+
+// TestRulesChangeWhileWaiting: a JVM that rules exclude while recording is switched off on the host is not recorded
+// once it is switched on again.
+func TestRulesChangeWhileWaiting(t *testing.T) {
+	j := JVM{PID: 4711, StartTicks: 99, ID: ID(4711, 99), Name: "x", PerfData: true, Collector: "G1", Major: 17,
+		readable: true, shmFree: -1}
+	excluded, off, attached := false, true, 0
+	d := NewDiscovery(DiscoveryConfig{
+		Attach: func(context.Context, JVM, string) error { attached++; return nil },
+		Decide: func(config.JVM) (string, string, bool) { return "", "excluded", !excluded },
+		Wait: func() (Unrecorded, bool) {
+			was := off
+			off, excluded = false, true // the reload comes while this JVM waits
+			return Unrecorded{Why: "off", Reason: "switched off"}, was
+		},
+		Recorded:   func(JVM) bool { return false },
+		DetachedBy: func(JVM) string { return "" },
+	})
+	d.same = func(j JVM) (JVM, bool) { return j, true }
+	d.Consider(context.Background(), j)
+	if others := d.Unrecorded(); attached != 0 || len(others) != 1 || others[0].Reason != "excluded" {
+		t.Errorf("attached %d times; not recorded: %+v", attached, others)
+	}
+}
