@@ -90,7 +90,7 @@ Each setting is a flag of ` + "`heapcam agent`" + `, a key of ` + "`/etc/heapcam
 variable: ` + "`--max-trace-size`, `max_trace_size`, `HEAPCAM_MAX_TRACE_SIZE`" + `. A flag wins over a variable, a
 variable over the file, and the file over the default. ` + "`run`, `record` and `attach`" + ` have some of these
 flags: the [verbs](verbs.md) list them. ` + "`heapcam config explain KEY`" + ` prints the text of a setting.
-[Configure](../how-to/configure.md) shows how to change settings.
+[Configure](../how-to/configure.md) shows how to change settings, and [sizing](../how-to/sizing.md) how to choose sizes.
 
 A size looks like ` + "`512KiB` or `16GiB`" + ` (powers of 1024), a duration like ` + "`250ms`, `90s` or `1h30m`" + `, a
 percentage like ` + "`2%`" + `. The file ` + "`/etc/heapcam/disabled`" + ` stops all recording. *Packaged* is the value

@@ -47,7 +47,7 @@ var (
 	Interval    = key("interval", "mean number of bytes between two sampled allocations from now on")
 	Compression = key("compression", "how much is compressed from now on: as configured, fast or little")
 	Setting     = key("setting", "setting whose limit was reached, or that has changed")
-	Limit       = key("limit", "the limit: bytes, bytes a second, or CPU cores")
+	Limit       = key("limit", "the limit: bytes, bytes per second, or CPU cores")
 	Pause       = key("pause", "length of a GC pause")
 
 	Bytes       = key("bytes", "size in bytes")

@@ -64,6 +64,8 @@ This page has the texts that ` + "`heapcam help VERB`" + ` prints. Data goes to 
 [Settings](settings.md) explains the flags that are settings, [JSON](json.md) what ` + "`--json`" + ` prints, and
 [exit codes](exit-codes.md) how a verb ends.
 
+No verb needs root as such: [security](../security.md#who-may-do-what) says who may do what.
+
 - A **JVM** is a pid, a name (main class, jar, or tool of the JDK such as ` + "`javac`" + `), or the beginning of an id.
   ` + "`heapcam doctor` and `heapcam status`" + ` show ids.
 - A **FILE** is a file that ` + "`heapcam pull`" + ` wrote, a ring folder or a folder with exactly one ring folder in it

@@ -66,7 +66,7 @@ with -XX:ArchiveClassesAtExit) does not start with an agent. heapcam runs such a
 	o.rec.add(c)
 	c.Flags().BoolVar(&o.freeze, "freeze-on-failure", false,
 		"Keep the recording as an incident if COMMAND ends with a status other than 0.")
-	exitsWith(c, "0 to n", "The exit code of COMMAND, unless one of the following applies.")
+	exitsWith(c, "any other", "The exit code of COMMAND.")
 	exitsWith(c, "125", "heapcam itself failed.")
 	exitsWith(c, "126", "COMMAND is not executable.")
 	exitsWith(c, "127", "COMMAND does not exist.")
