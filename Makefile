@@ -33,7 +33,7 @@ CC_arm64 := $(if $(filter arm64,$(ARCH)),gcc,aarch64-linux-gnu-gcc) -mno-outline
 probe/lib/libheapcam-linux-%.so: $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/*.h)
 	@JH=$$(JAVA_HOME="$(JAVA_HOME)" tools/jdk-home) && \
 	$(CC_$*) -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -shared $(NOLIBC) -fvisibility=hidden $(CWARN) -isystem "$$JH/include" -isystem "$$JH/include/linux" \
-	    -DHC_PROBE_VERSION='"$(PROBE_VERSION)"' -Iprobe probe/src/*.c -o $@.tmp -lgcc && mv $@.tmp $@
+	    -DHC_PROBE_VERSION='"$(PROBE_VERSION)"' -Iprobe -include probe/libc.h probe/src/*.c -o $@.tmp -lgcc && mv $@.tmp $@
 
 probe-windows: setup $(DLL) ## compile the C probe for Windows (Debian: gcc-mingw-w64-x86-64)
 
@@ -53,11 +53,11 @@ readme: build ## put real output of this build into README.md and docs/tutorial.
 	@$(GO) run ./tools/readme
 
 test: build ## all tests, small (eight minutes on 2 cores)
-	@tools/setup jdk-17 chromium
+	@tools/setup jdk-17 chromium jq
 	@tools/test
 
 test-full: build ## all tests, the numbers that the documentation names (three hours; resumable; PACKAGES= selects)
-	@tools/setup jdk-17 chromium prometheus curl zip lintian visualvm podman runc systemd-nspawn:systemd-container attr
+	@tools/setup jdk-17 chromium jq prometheus curl zip lintian visualvm podman runc systemd-nspawn:systemd-container attr
 	@$(GO) run ./tools/test-full $(PACKAGES)
 
 check-tables: ## compare the exported tables of every JDK with what the probe reads, without starting a JVM (root)

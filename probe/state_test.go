@@ -39,7 +39,7 @@ var outlive = map[string]string{
 	"dice":                  "of a thread: random numbers",
 	"has":                   "what the JVM can do",
 	"keys":                  "of the C library",
-	"copy_by_pipe":          "of the system: it allows no other copy",
+	"copy_by_file":          "of the system: it allows no other copy",
 }
 
 // TestState holds every variable of the library against that list. What vmstructs.c knows of the JVM stays true as long

@@ -130,7 +130,7 @@ func TestToolName(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "X.java"), []byte("class X {}"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		javac := filepath.Join(jdks()[major], "bin", "javac")
+		javac := filepath.Join(jdk(t, major), "bin", "javac")
 		_, errs, code := heapcam(t, "run", "--out", filepath.Join(dir, "rec"), "--", javac, "--release",
 			"17", "-d", dir,
 			filepath.Join(dir, "X.java"))
