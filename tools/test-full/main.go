@@ -73,12 +73,25 @@ func run(ctx context.Context, again, page bool, packages []string) error {
 	}
 	failed := r.summary(os.Stdout, chosen)
 	if clean {
-		err = writePage(r, all)
+		err = writeIfSame(r, all, commit)
 	}
 	if failed > 0 {
 		err = errors.Join(fmt.Errorf("%d tests failed", failed), err)
 	}
 	return err
+}
+
+// writeIfSame writes the page, unless the tree has changed while the tests ran: then their results are of no commit.
+func writeIfSame(r *results, all []stage, commit string) error {
+	now, clean, err := treeState()
+	if err != nil {
+		return err
+	}
+	if now != commit || !clean {
+		r.forget()
+		return errors.New("the tree was changed while the tests ran: their results are dropped")
+	}
+	return writePage(r, all)
 }
 
 // treeState gives the commit, and whether the tree is as it says. The tests themselves write to docs/benchmarks.

@@ -94,6 +94,13 @@ func load(commit string, keep bool) *results {
 	return r
 }
 
+// forget drops what is kept.
+func (r *results) forget() {
+	if err := os.Remove(r.file); err != nil && !os.IsNotExist(err) {
+		fmt.Fprintln(os.Stderr, "test-full: drop the results:", err)
+	}
+}
+
 func (r *results) of(stage string) *stageResults {
 	s := r.Stages[stage]
 	if s == nil {
