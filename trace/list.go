@@ -195,6 +195,59 @@ func (l *ListTokens) Count(objects, words []uint64, before uint64) (n int) {
 	return n
 }
 
+// Listed is an object of a list: as ListObject.
+type Listed struct {
+	Addr                uint64
+	Words, Length, Type uint32
+}
+
+// Objects fills out with the objects that come next, as long as the token of each is short and without a fault.
+// Whatever else comes is Next's. It gives how many there are.
+func (l *ListTokens) Objects(out []Listed) (n int) {
+	if !l.in {
+		return 0
+	}
+	pos, cur, buf, dense, mask := l.pos, l.cur, l.buf, l.dense, l.mask
+	for pos+4 <= len(buf) && n < len(out) {
+		tok, next := uint64(buf[pos]), pos+1
+		if tok >= 0x80 {
+			b := uint64(buf[next])
+			if b >= 0x80 {
+				break
+			}
+			tok, next = tok&0x7f|b<<7, next+1
+		}
+		v := tok - listType + 1
+		if tok < listType || v >= uint64(len(dense)) {
+			break
+		}
+		e := dense[v]
+		words, length := (uint64(e.base)+mask)&^mask>>3, uint64(0)
+		if e.form != formInstance {
+			length = uint64(buf[next])
+			if next++; length >= 0x80 {
+				b := uint64(buf[next])
+				if b >= 0x80 {
+					break
+				}
+				length, next = length&0x7f|b<<7, next+1
+			}
+			var ok bool
+			if words, ok = e.words(length, mask); !ok {
+				break
+			}
+		}
+		if words > MaxAddr-cur {
+			break
+		}
+		out[n] = Listed{cur, uint32(words), uint32(length), uint32(v)}
+		n++
+		pos, cur = next, cur+words
+	}
+	l.pos, l.cur = pos, cur
+	return n
+}
+
 func (l *ListTokens) nextSegment() bool {
 	if l.why != "" || l.pos == len(l.buf) {
 		return false

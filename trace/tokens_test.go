@@ -376,6 +376,46 @@ func TestListCount(t *testing.T) {
 	})
 }
 
+// TestListObjects: what Objects and Next give in turns is what Next gives alone, of whole and of damaged blobs.
+func TestListObjects(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		types := NewTypeTable(8)
+		for id := uint64(1); id <= 40; id++ {
+			ty := Type{ID: id, Size: 16 + 8*(id%5), Name: "T", Flags: id % 3, Log2: id % 4}
+			if err := types.Define(ty); err != nil {
+				t.Fatal(err)
+			}
+		}
+		blob := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) byte {
+			return byte(rapid.OneOf(rapid.IntRange(0, 45), rapid.IntRange(0, 255)).Draw(t, "b"))
+		}), 0, 80).Draw(t, "blob")
+		var want, got []Listed
+		one := func(l *ListTokens) Listed { return Listed{l.Addr, uint32(l.Words), uint32(l.Length), l.Type} }
+		alone, l := NewListTokens(blob, types), NewListTokens(blob, types)
+		for alone.Next() {
+			if alone.Kind == ListObject {
+				want = append(want, one(&alone))
+			}
+		}
+		out := make([]Listed, rapid.IntRange(1, 5).Draw(t, "room"))
+		for {
+			n := l.Objects(out)
+			if got = append(got, out[:n]...); n == len(out) {
+				continue
+			}
+			if !l.Next() {
+				break
+			}
+			if l.Kind == ListObject {
+				got = append(got, one(&l))
+			}
+		}
+		if !slices.Equal(want, got) || (alone.Err() == nil) != (l.Err() == nil) {
+			t.Fatalf("got %v, %v; want %v, %v", got, l.Err(), want, alone.Err())
+		}
+	})
+}
+
 // TestWalkMoves: what Moves and Next give in turns is what Next gives alone, of whole and of damaged blobs.
 func TestWalkMoves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -386,7 +426,8 @@ func TestWalkMoves(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		form := rapid.SampledFrom([]byte{walkDead, walkMove, walkLane0, walkLane0 + 1, walkLane0 + 3, walkSkip, walkEnd})
+		form := rapid.SampledFrom([]byte{walkDead, walkMove, walkLane0, walkLane0 + 1, walkLane0 + 3, walkSkip,
+			walkEnd})
 		blob := []byte{16, 0xff, 0x7f} // a segment of 16,383 words
 		for range rapid.IntRange(0, 40).Draw(t, "tokens") {
 			v := rapid.IntRange(0, 42).Draw(t, "v")

@@ -48,7 +48,23 @@ func TestModes(t *testing.T) {
 			if slices.ContainsFunc(bs, func(b trace.Block) bool { return b.Kind == trace.KindSync }) {
 				info.Flags |= FlagListing
 			}
-			file = p.Frame(file, payload(bs), info)
+			// In parts of whole blocks, as a session has them, some of them empty.
+			all := payload(bs)
+			parts, from := [][]byte{}, 0
+			for at := 0; at < len(all); {
+				_, n, err := trace.ReadBlock(all[at:])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if at += n; rapid.Bool().Draw(t, "cut") {
+					parts, from = append(parts, all[from:at]), at
+				}
+			}
+			parts = append(parts, all[from:])
+			file, parts = p.Pack(file, parts, info)
+			for _, part := range parts {
+				file = append(file, part...)
+			}
 		}
 		f, err := NewFile("x", bytes.NewReader(file), int64(len(file)))
 		if err != nil {

@@ -14,6 +14,7 @@ type disk struct {
 	b     []byte
 	ahead int64
 	write error // of the next write, which leaves half of it
+	good  int   // so many writes come before it
 	cut   error // of truncations
 }
 
@@ -21,7 +22,9 @@ func (d *disk) ReadAt(b []byte, at int64) (int, error) { return bytes.NewReader(
 
 func (d *disk) WriteAt(b []byte, at int64) (int, error) {
 	n, err := len(b), d.write
-	if err != nil {
+	if d.good--; err != nil && d.good >= 0 {
+		err = nil
+	} else if err != nil {
 		n, d.write = n/2, nil
 	}
 	d.b = append(d.b[:at], b[:n]...)
@@ -148,4 +151,50 @@ func TestDistrust(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { w.Append(b) }); n > 0 {
 		t.Errorf("an appended frame makes %v allocations", n)
 	}
+}
+
+// TestWriterParts: a frame of parts of all sizes is the same file as one that is written whole. Whichever of its writes
+// fails, nothing of it is left, and the next one is there.
+func TestWriterParts(t *testing.T) {
+	text := bytes.Repeat([]byte("0123456789"), 20*smallPart/10)
+	var parts [][]byte
+	for i, n := range []int{0, 1, smallPart - 1, smallPart - 1, smallPart, 3, smallPart + 1, 3 * smallPart, 5} {
+		parts = append(parts, text[i:i+n])
+	}
+	whole := bytes.Join(parts, nil)
+	p, err := NewPacker(None, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for fails := range 10 {
+		d, w, frame, faults := begin(t)
+		head, stored := p.Pack(nil, parts, FrameInfo{})
+		d.write, d.good = errors.New("no write"), fails
+		err := w.Append(head, stored...)
+		if failed := d.write == nil; failed != (err != nil) || failed != (len(*faults) == 1) {
+			t.Fatalf("write %d fails: %v, faults %v", fails, err, *faults)
+		}
+		if err != nil && int64(len(d.b)) != w.Size() {
+			t.Fatalf("write %d fails: %d bytes stay behind %d", fails, int64(len(d.b))-w.Size(), w.Size())
+		}
+		want := "head " + string(whole) + " two "
+		if err != nil {
+			want = "head two "
+		}
+		d.write = nil
+		if err := w.Append(frame("two")); err != nil {
+			t.Fatal(err)
+		}
+		w.Seal()
+		if got, sealed := payloads(t, d); got != want || !sealed {
+			t.Errorf("write %d fails: %d bytes of payload, want %d, sealed %v", fails, len(got), len(want), sealed)
+		}
+		if err == nil {
+			if fails < 4 {
+				t.Errorf("%d writes in all", fails)
+			}
+			return
+		}
+	}
+	t.Error("it never succeeded")
 }
