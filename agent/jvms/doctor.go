@@ -39,8 +39,8 @@ type Verdict struct {
 // --allow-untested-jdk.
 var tested = probe.Tested()
 
-// recorded are the collectors that the probe records, as JVM.Collector names them. Of those without addresses it records
-// samples alone.
+// recorded are the collectors that the probe records, as JVM.Collector names them. Of those without addresses it
+// records samples alone.
 var (
 	recorded         = append([]string{"Serial", "Parallel", "G1"}, withoutAddresses...)
 	withoutAddresses = []string{"Z", "Shenandoah", "Epsilon"}
@@ -84,8 +84,8 @@ func Doctor(j JVM) Verdict {
 			fmt.Sprintf("JDK %d is untested: the probe checks itself before it records", j.Major))
 	}
 	if slices.Contains(withoutAddresses, j.Collector) {
-		v.Warnings = append(v.Warnings, "with this collector heapcam records samples only: sites of allocations, which of "+
-			"a random part of them live, pauses and heap usage")
+		v.Warnings = append(v.Warnings, "with this collector heapcam records samples only: sites of allocations, "+
+			"which of a random part of them live, pauses and heap usage")
 	}
 	if !j.PerfData {
 		v.Warnings = append(v.Warnings,

@@ -137,8 +137,8 @@ func runWatched(t *testing.T, major, i, seconds int, opts ...string) (*running, 
 	return r, rep
 }
 
-// TestWatched runs a program of which it is known what it allocates and what lives, with collectors whose objects have no
-// address: sites of all samples, what lives of those that are watched, and each cycle that is in the JVM's log.
+// TestWatched runs a program of which it is known what it allocates and what lives, with collectors whose objects have
+// no address: sites of all samples, what lives of those that are watched, and each cycle that is in the JVM's log.
 func TestWatched(t *testing.T) {
 	const seconds = 8
 	eachWithoutAddresses(t, true, func(t *testing.T, major, i int) {
@@ -259,8 +259,8 @@ func TestWatchedAttach(t *testing.T) {
 func TestWatchedKill(t *testing.T) {
 	eachWithoutAddresses(t, false, func(t *testing.T, major, i int) {
 		c := withoutAddresses[i]
-		p := program{major: major, heap: c.heap, opts: c.opts, main: "Watched", args: []string{"60", "20000", "2000000"},
-			limit: "1MiB"}
+		p := program{major: major, heap: c.heap, opts: c.opts, main: "Watched",
+			args: []string{"60", "20000", "2000000"}, limit: "1MiB"}
 		r := p.start(t)
 		await(t, "pid", func() bool { return r.pid() > 0 })
 		await(t, "cycles", func() bool {

@@ -28,9 +28,9 @@ static PER_RECORDING bool thinning;
 // in n·share/SHARE samples is chosen, and all if that is less than 1. share follows the number of sites.
 enum { SITES = 1 << 12, SHARE = 256, BURST = 2 * WATCH_RATE, MOST_CHANCES = 1 << 20 };
 static PER_RECORDING _Atomic uint32_t *sampled;
-// Of each site the sum of the probabilities so far, in units of 2^-32, from a random beginning on. The sample at which it
-// comes to a whole is chosen. So each is chosen with its probability, and those between two that are chosen are about as
-// many as the chances say: single draws would be right on average only, and often far off.
+// Of each site the sum of the probabilities so far, in units of 2^-32, from a random beginning on. The sample at which
+// it comes to a whole is chosen. So each is chosen with its probability, and those between two that are chosen are
+// about as many as the chances say: single draws would be right on average only, and often far off.
 static PER_RECORDING _Atomic uint32_t *phase;
 static PER_RECORDING _Atomic uint32_t share = SHARE;
 static PER_RECORDING _Atomic uint32_t taken; // in this second
