@@ -99,7 +99,8 @@ func (rep *Report) writeWatched(w io.Writer) {
 
 // writeWatchedSites prints which sites have most live bytes, and which allocated most.
 func (rep *Report) writeWatchedSites(w io.Writer) {
-	estimatedSites(w, rep.Sites, "Allocation sites with the most live bytes at the end (estimated from watched samples)")
+	estimatedSites(w, rep.Sites,
+		"Allocation sites with the most live bytes at the end (estimated from watched samples)")
 	estimatedSites(w, rep.Watched.Allocated, "Allocation sites that allocated most (estimated from all samples)")
 }
 
@@ -124,6 +125,6 @@ func (rep *Report) collectionsText(ks []string, syncs uint64) ui.Flow {
 			first.GC, last.GC, syncs)
 	}
 	cycles, _ := rep.cycles()
-	return ui.Flowf("%s (%s), numbers %d to %d", ui.Flow(ui.Plural(uint64(cycles), "concurrent cycle")), kinds, first.GC,
-		last.GC)
+	return ui.Flowf("%s (%s), numbers %d to %d", ui.Flow(ui.Plural(uint64(cycles), "concurrent cycle")), kinds,
+		first.GC, last.GC)
 }

@@ -190,7 +190,8 @@ var blockSpecs = []BlockSpec{
 	{KindSamples, "SAMPLES", []Tag{TagSampleBase, TagSample, TagWatched}, false},
 	{KindEpoch, "EPOCH", []Tag{TagPause, TagSpace, TagRegions, TagAllocs, TagMoves, TagBirths, TagFreed, TagResolved,
 		TagSampleDead, TagCensus, TagCycle, TagStops, TagSurvived, TagUnwatched}, false},
-	{KindSync, "SYNC", []Tag{TagSyncPoint, TagSpace, TagRegions, TagList, TagLiveSamples, TagTotal, TagWatching}, false},
+	{KindSync, "SYNC", []Tag{TagSyncPoint, TagSpace, TagRegions, TagList, TagLiveSamples, TagTotal, TagWatching},
+		false},
 	{KindGap, "GAP", []Tag{TagGap}, false},
 	{KindEnd, "END", []Tag{TagEnd}, false},
 	{KindSummary, "SUMMARY", []Tag{TagCovered, TagCollection, TagTypeSum, TagSiteSum}, false},
@@ -279,7 +280,8 @@ var events = []Event{
 	{Tag: TagStops, Name: "stops", Since: 3, Fields: blob, Form: BlobRecords, Record: "stop", Records: []Field{
 		{Name: "start", Type: FieldS, Max: MaxTime, Delta: DeltaPrev}, u("dur", MaxTime),
 	}},
-	{Tag: TagSurvived, Name: "survived", Since: 3, Fields: blob, Form: BlobRecords, Record: "alive", Records: sampleIDs},
+	{Tag: TagSurvived, Name: "survived", Since: 3, Fields: blob, Form: BlobRecords, Record: "alive",
+		Records: sampleIDs},
 	{Tag: TagUnwatched, Name: "unwatched", Since: 3, Fields: blob, Form: BlobRecords, Record: "left",
 		Records: sampleIDs},
 	{Tag: TagWatching, Name: "watching", Since: 3, Fields: blob, Form: BlobRecords, Record: "watch", Records: []Field{

@@ -39,8 +39,8 @@ type Verdict struct {
 // --allow-untested-jdk.
 var tested = probe.Tested()
 
-// recorded are the collectors that the probe records, as JVM.Collector names them. Of those without addresses it records
-// samples alone.
+// recorded are the collectors that the probe records, as JVM.Collector names them. Of those without addresses it
+// records samples alone.
 var (
 	recorded         = append([]string{"Serial", "Parallel", "G1"}, withoutAddresses...)
 	withoutAddresses = []string{"Z", "Shenandoah", "Epsilon"}

@@ -198,18 +198,7 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 		}
 		h.moved, h.MovedN = append(h.moved, c.GC), append(h.MovedN, int32(i))
 	}
-	before := uint64(0)
-	for _, s := range c.Spaces {
-		before += s.UsedBefore
-	}
-	sum := float64(before - min(before, h.used))
-	if i > 0 {
-		sum += h.Alloc[i-1]
-	}
-	h.Alloc = append(h.Alloc, sum)
-	if len(c.Spaces) > 0 { // else the next one counts for both
-		h.used = c.Used
-	}
+	h.allocated(c, i)
 	for _, s := range r.Sampled {
 		x := h.site(r.Symbols, s)
 		x.Sampled(s.Birth, h.bornAt(s), i < mostPhases)
@@ -247,6 +236,22 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 			delete(h.young, id)
 			x.Add(f.at, 1, bytes)
 		}
+	}
+}
+
+// allocated takes in what was allocated before c, the i-th collection.
+func (h *Tracker) allocated(c *heap.Collection, i int) {
+	before := uint64(0)
+	for _, s := range c.Spaces {
+		before += s.UsedBefore
+	}
+	sum := float64(before - min(before, h.used))
+	if i > 0 {
+		sum += h.Alloc[i-1]
+	}
+	h.Alloc = append(h.Alloc, sum)
+	if len(c.Spaces) > 0 { // else the next one counts for both
+		h.used = c.Used
 	}
 }
 

@@ -9,8 +9,8 @@ import "github.com/heapcam/heapcam/trace"
 // maxWatched bounds the watched samples. A probe has at most 4096.
 const maxWatched = 1 << 16
 
-// TakeWatched is Take where only watched samples are followed: these alone are in Sampled, with what they stand for. All
-// has every sample, each with the weight that it has as one of all.
+// TakeWatched is Take where only watched samples are followed: these alone are in Sampled, with what they stand for.
+// All has every sample, each with the weight that it has as one of all.
 func (t *Tracker) TakeWatched(taken []trace.Sample, birth uint64, site func(frame uint64) uint64) {
 	t.Taken += uint64(len(taken))
 	for _, s := range taken {

@@ -75,10 +75,11 @@ type watchedReply struct {
 	} `json:"watched"`
 }
 
-// at finds the row of a method of Watched.
-func at(rows []siteRow, method string) siteRow {
+// at finds the row of a class and the method that allocates it.
+func at(rows []siteRow, class, method string) siteRow {
 	for _, r := range rows {
-		if len(r.Site) > 0 && r.Site[0].Class == "Watched" && r.Site[0].Method == method {
+		if len(r.Site) > 0 && r.Class == class && r.Site[0].Method == method &&
+			strings.HasPrefix(r.Site[0].Class, "Watched") {
 			return r
 		}
 	}
@@ -136,8 +137,8 @@ func runWatched(t *testing.T, major, i, seconds int, opts ...string) (*running, 
 	return r, rep
 }
 
-// TestWatched runs a program of which it is known what it allocates and what lives, with collectors whose objects have no
-// address: sites of all samples, what lives of those that are watched, and each cycle that is in the JVM's log.
+// TestWatched runs a program of which it is known what it allocates and what lives, with collectors whose objects have
+// no address: sites of all samples, what lives of those that are watched, and each cycle that is in the JVM's log.
 func TestWatched(t *testing.T) {
 	const seconds = 8
 	eachWithoutAddresses(t, true, func(t *testing.T, major, i int) {
@@ -153,17 +154,18 @@ func TestWatched(t *testing.T) {
 		} else if got, want := rep.cycles(), logged(t, r.gclog); !slices.Equal(got, want) {
 			t.Errorf("cycles %v, the JVM logged %v", got, want)
 		}
-		for method, n := range map[string]float64{"leak": 20000 * seconds, "drop": float64(c.drop) * seconds} {
-			if row := at(rep.Watched.Allocated, method); !within(row, n, 1.5) {
+		for class, n := range map[string]float64{"Leaked": 20000 * seconds, "Dropped": float64(c.drop) * seconds} {
+			method := strings.ToLower(class[:4])
+			if row := at(rep.Watched.Allocated, "Watched$"+class, method); !within(row, n, 1.5) {
 				t.Errorf("%s allocated %.0f, estimated %.0f (%.0f to %.0f)", method, n, row.Objects,
 					row.ObjectsLow, row.ObjectsHigh)
 			}
 		}
 		// The estimate rests on few samples: it may miss, but not by much.
-		if row := at(rep.Sites, "keep"); row.Samples > 0 && !within(row, 20000, 4) {
+		if row := at(rep.Sites, "byte[]", "<init>"); row.Samples > 0 && !within(row, 20000, 4) {
 			t.Errorf("20000 kept, estimated %.0f (%.0f to %.0f)", row.Objects, row.ObjectsLow, row.ObjectsHigh)
 		}
-		live, all := at(rep.Sites, "drop"), at(rep.Watched.Allocated, "drop")
+		live, all := at(rep.Sites, "Watched$Dropped", "drop"), at(rep.Watched.Allocated, "Watched$Dropped", "drop")
 		if c.name == "Epsilon" {
 			if !within(live, all.Objects, 3) {
 				t.Errorf("%.0f objects live, %.0f were allocated, none is ever freed", live.Objects, all.Objects)
@@ -171,7 +173,7 @@ func TestWatched(t *testing.T) {
 		} else if live.Objects > all.Objects/20 {
 			t.Errorf("%.0f of %.0f dropped objects live", live.Objects, all.Objects)
 		}
-		if leak := at(rep.Sites, "leak"); !within(leak, 20000*seconds*0.6, 3) {
+		if leak := at(rep.Sites, "Watched$Leaked", "leak"); !within(leak, 20000*seconds*0.6, 3) {
 			t.Errorf("%d leaked, %.0f live (%.0f to %.0f)", 20000*seconds, leak.Objects, leak.ObjectsLow,
 				leak.ObjectsHigh)
 		}
@@ -257,8 +259,8 @@ func TestWatchedAttach(t *testing.T) {
 func TestWatchedKill(t *testing.T) {
 	eachWithoutAddresses(t, false, func(t *testing.T, major, i int) {
 		c := withoutAddresses[i]
-		p := program{major: major, heap: c.heap, opts: c.opts, main: "Watched", args: []string{"60", "20000", "2000000"},
-			limit: "1MiB"}
+		p := program{major: major, heap: c.heap, opts: c.opts, main: "Watched",
+			args: []string{"60", "20000", "2000000"}, limit: "1MiB"}
 		r := p.start(t)
 		await(t, "pid", func() bool { return r.pid() > 0 })
 		await(t, "cycles", func() bool {

@@ -15,10 +15,10 @@ func TestWatchedRetention(t *testing.T) {
 	if !full {
 		t.Skip("not run: retention by weak globals (HEAPCAM_FULL=1; eight minutes)")
 	}
-	row := results(t, "zgc-retention.md", "What watching samples retains with ZGC", "Requests of 1,000 linked nodes at a "+
-		"steady rate, of which each ends after a few milliseconds, with generational ZGC and -Xmx512m. Runs of 20 s, in "+
-		"turn without heapcam and recorded at its defaults. The old generation is what its memory pool says ten times a "+
-		"second from the sixth second on.", "2 cores, 24 GiB",
+	row := results(t, "zgc-retention.md", "What watching samples retains with ZGC", "Requests of 1,000 linked nodes "+
+		"at a steady rate, of which each ends after a few milliseconds, with generational ZGC and -Xmx512m.\nRuns of "+
+		"20 s, in turn without heapcam and recorded at its defaults. The old generation is what its memory\npool says "+
+		"ten times a second from the sixth second on.", "2 cores, 24 GiB",
 		"run | recorded | requests | minor cycles | major cycles | old generation, mean MiB | most MiB")
 	const pairs = 10
 	var sums [2]retained
@@ -66,7 +66,8 @@ var requestsLine = regexp.MustCompile(`requests (\d+) minors (\d+) majors (\d+) 
 
 func retention(t *testing.T, recorded bool) retained1 {
 	t.Helper()
-	p := program{major: 25, heap: "512m", opts: []string{"-XX:+UseZGC"}, main: "Requests", args: []string{"20", "20000"}}
+	p := program{major: 25, heap: "512m", opts: []string{"-XX:+UseZGC"}, main: "Requests",
+		args: []string{"20", "20000"}}
 	var r *running
 	if recorded {
 		r = p.start(t)

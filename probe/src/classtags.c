@@ -82,10 +82,14 @@ static uint32_t loader_of(JNIEnv *jni, jclass k) {
 
 static uint64_t log2_of(char element) {
     switch (element) {
-    case 'Z': case 'B': return 0;
-    case 'C': case 'S': return 1;
-    case 'I': case 'F': return 2;
-    case 'J': case 'D': return 3;
+    case 'Z':
+    case 'B': return 0;
+    case 'C':
+    case 'S': return 1;
+    case 'I':
+    case 'F': return 2;
+    case 'J':
+    case 'D': return 3;
     }
     return vm.compressed_oops ? 2 : 3;
 }
@@ -101,7 +105,8 @@ static uint32_t define_type(JNIEnv *jni, jclass k, jlong size) {
     uint64_t flags = (array ? HC_TF_ARRAY : 0) | (objects ? HC_TF_OBJARRAY : 0) |
                      (memchr(name, '+', n) ? HC_TF_HIDDEN : 0);
     if (!strcmp(sig, "Ljava/lang/Class;")) flags |= HC_TF_VARIABLE;
-    const uint64_t bytes = array ? ARRAY_HEADER : size < 8 ? 8 : size > HC_MAX_INSTANCE ? HC_MAX_INSTANCE : (uint64_t)size;
+    uint64_t bytes = array ? ARRAY_HEADER : size < 8 ? 8 : (uint64_t)size;
+    if (bytes > HC_MAX_INSTANCE) bytes = HC_MAX_INSTANCE;
     uint64_t v[] = {(uint64_t)ntypes + 1, flags, bytes, log2, loader, 0};
     uint32_t id = 0;
     if ((*tags)->SetTag(tags, k, (jlong)v[0]) == JVMTI_ERROR_NONE) {

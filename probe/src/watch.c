@@ -28,17 +28,15 @@ static PER_RECORDING bool thinning;
 // in n·share/SHARE samples is chosen, and all if that is less than 1. share follows the number of sites.
 enum { SITES = 1 << 12, SHARE = 256, BURST = 2 * WATCH_RATE, MOST_CHANCES = 1 << 20 };
 static PER_RECORDING _Atomic uint32_t *sampled;
+// Of each site the sum of the probabilities so far, in units of 2^-32, from a random beginning on. The sample at which
+// it comes to a whole is chosen. So each is chosen with its probability, and those between two that are chosen are
+// about as many as the chances say: single draws would be right on average only, and often far off.
+static PER_RECORDING _Atomic uint32_t *phase;
 static PER_RECORDING _Atomic uint32_t share = SHARE;
 static PER_RECORDING _Atomic uint32_t taken; // in this second
 static PER_RECORDING uint64_t second_began;
 static PER_RECORDING uint32_t undecided; // at least so many may be garbage
 static __thread uint64_t dice;
-
-bool watch_init(void) {
-    places = memory(WATCH_MOST * sizeof *places);
-    sampled = memory(SITES * sizeof *sampled);
-    return places && sampled;
-}
 
 static uint64_t next_random(const void *seed) {
     if (!dice) dice = now_ns() ^ (uintptr_t)seed * 0x9e3779b97f4a7c15ull ^ (uintptr_t)&dice;
@@ -47,14 +45,24 @@ static uint64_t next_random(const void *seed) {
     return (dice = x) * 0x2545f4914f6cdd1dull >> 16;
 }
 
-// What is decided of a sample depends on those before it alone, never on itself: so its chances are known.
+bool watch_init(void) {
+    places = memory(WATCH_MOST * sizeof *places);
+    sampled = memory(SITES * sizeof *sampled);
+    phase = memory(SITES * sizeof *phase);
+    if (!places || !sampled || !phase) return false;
+    for (uint32_t i = 0; i < SITES; i++) phase[i] = (uint32_t)next_random(places);
+    return true;
+}
+
+// The chances of a sample depend on those before it alone, never on itself.
 static uint32_t chances_of(const struct watched *s) {
     uint32_t i = (uint32_t)((s->frame * 0x9e3779b97f4a7c15ull + s->type * 0xc2b2ae3d27d4eb4full) >> 52);
     uint32_t f = atomic_load_explicit(&share, memory_order_relaxed);
     uint64_t n = (uint64_t)atomic_fetch_add_explicit(&sampled[i], 1, memory_order_relaxed) * f / SHARE;
     if (n < 1) n = 1;
     if (n > MOST_CHANCES) n = MOST_CHANCES;
-    if (n > 1 && next_random(s) % n) return 0;
+    const uint32_t step = (uint32_t)((1ull << 32) / n); // 0: n is 1
+    if (step && atomic_fetch_add_explicit(&phase[i], step, memory_order_relaxed) <= UINT32_MAX - step) return 0;
     uint32_t t = atomic_fetch_add_explicit(&taken, 1, memory_order_relaxed) + 1;
     if (t >= BURST && t % WATCH_RATE == 0 && f < SHARE << 20)
         atomic_compare_exchange_strong(&share, &f, 2 * f);

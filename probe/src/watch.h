@@ -22,7 +22,8 @@ struct watched {
     uint64_t id, time, size, interval, birth;
     uint32_t frame, thread, type;
 };
-// Application threads: decide whether the sample is watched. The place of it, or WATCH_NONE. watch_back: it was dropped.
+// Application threads: decide whether the sample is watched. The place of it, or WATCH_NONE. watch_back: it was
+// dropped.
 int32_t watch_take(JNIEnv *jni, jobject o, const struct watched *s);
 void watch_back(int32_t at);
 

@@ -175,7 +175,8 @@ function draw(box, data) {
   const part = k => of(c => (c.known && total(c) ? c.coverage[k] / total(c) : null));
   const marks = [];
   rows.forEach((c, i) => {
-    if (c.lost_epochs || c.missed_collections || (!c.known && !watched)) marks.push({ index: i, class: 'c4', dash: [2, 3] });
+    if (c.lost_epochs || c.missed_collections || (!c.known && !watched))
+      marks.push({ index: i, class: 'c4', dash: [2, 3] });
     else if (c.sync_point) marks.push({ index: i, class: 'c2', dash: [6, 4] });
   });
   for (const x of data.incidents) {
