@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -55,8 +56,60 @@ type verified struct {
 	Damage       []string `json:"damage,omitempty"`
 	Lost         uint64   `json:"epochs_lost,omitempty"`
 	NoEvents     uint64   `json:"missed_collections,omitempty"`
+	Seconds      float64  `json:"seconds"` // from the first collection to the last
+	LastGC       uint64   `json:"last_collection"`
+	// of the heap state: collections after which it is unknown, the first and the last of them, and how long that is
+	Unknown        uint64  `json:"unknown_collections,omitempty"`
+	UnknownFrom    uint64  `json:"unknown_from,omitempty"`
+	UnknownTo      uint64  `json:"unknown_to,omitempty"`
+	UnknownSeconds float64 `json:"unknown_seconds,omitempty"`
 
 	unreadable int // Damage that is no torn end
+}
+
+// collection takes in c, which ended at second end; the one before ended at last.
+func (v *verified) collection(c *heap.Collection, last, end float64) {
+	span := max(0, end-last)
+	if v.Collections++; v.Collections == 1 {
+		span = 0
+	}
+	v.Seconds += span
+	v.LastGC = c.GC
+	switch {
+	case c.Known:
+		v.Known++
+	default:
+		if v.Unknown++; v.Unknown == 1 {
+			v.UnknownFrom = c.GC
+		}
+		v.UnknownTo = c.GC
+		v.UnknownSeconds += span
+	}
+	if c.Synced {
+		v.SyncPoints++
+	}
+	v.Lost += c.EpochsLost
+	v.NoEvents += c.Missed()
+	if c.Listed > 0 {
+		v.Untold++
+		v.Listed += c.Listed
+		v.Proven += c.Proven
+	}
+}
+
+// lost says what a damaged recording lacks; "" if it is nothing that is known of.
+func (v *verified) lost() ui.Flow {
+	s := ui.Flow("")
+	if v.Lost > 0 {
+		s = ui.Flowf(" %s lost.", ui.Flow(ui.Plural(v.Lost, "collection"))+ui.Flow(map[bool]string{true: " is",
+			false: " are"}[v.Lost == 1]))
+	}
+	if v.Unknown > 0 {
+		s += ui.Flowf(" The heap state is unknown after %d of %s, from collection %d to %d: %s of %s.", v.Unknown,
+			ui.Flow(ui.Plural(v.Collections, "collection")), v.UnknownFrom, v.UnknownTo,
+			ui.Flow(ui.Seconds(v.UnknownSeconds)), ui.Flow(ui.Seconds(v.Seconds)))
+	}
+	return s
 }
 
 // mismatch is one object that differs.
@@ -105,15 +158,17 @@ func newVerifyCmd() *cobra.Command {
 		Long: `Use it on recordings that you want to rely on, and after a disk failed.
 
 The verb reads every byte and replays the recording. At each sync point it compares the replayed heap with the list of
-live objects there: address, type and size of every object. Then it replays each ring file alone. It counts a
-difference that a known action of the collector explains under a name of its own. Any other difference is a mismatch:
+live objects there: address, type and size of every object. Then it replays each ring file alone. Some collectors
+change objects in ways that the recording does not show, such as fillers of G1: such differences are counted by name,
+and are no mismatch. Any other difference is a mismatch:
 
 - missing: known, but not listed.
 - extra: listed, but not known.
 - different: known as something else.
 
-Each file is sound, torn (its recorder was stopped), corrupt, or too new. A file of another recording is foreign, and
-the verb does not read it. A renamed or copied file is misplaced. A file is missing only if collections are missing.
+Each file is sound, torn (cut off: its recorder was stopped, or it was not copied to the end), corrupt, or too new. A
+file of another recording is foreign, and the verb does not read it. A file that was renamed or copied within its
+folder is misplaced. Evicted files are not missing. The first line says how much of the recording is lost.
 
 --salvage writes the sound parts of a damaged recording into a new file, and changes nothing.`,
 		Example: `  heapcam verify incident.heapcam
@@ -183,6 +238,10 @@ func verifyAll(path string) (*verifyReply, error) {
 			if w := ringstore.Worst(vs); len(paths) > 1 && w != ringstore.Sound && w != ringstore.Torn {
 				continue // the verdicts say it
 			}
+			if _, _, serr := ringstore.Salvage(context.Background(), p, io.Discard); serr == nil && len(vs) > 0 {
+				out.worst = p
+				continue
+			}
 			return nil, err
 		}
 		err = out.recording(rec)
@@ -248,6 +307,7 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 	counts := newSkimSource(files...)
 	defer counts.Close()
 	counted := check.Counts(heap.NewCensus(counts))
+	last := 0.0
 	for {
 		c, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -258,20 +318,9 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 		}
 		sums.Collection(c)
 		counted.Collection(r, c)
-		v.Collections++
-		if c.Known {
-			v.Known++
-		}
-		if c.Synced {
-			v.SyncPoints++
-		}
-		v.Lost += c.EpochsLost
-		v.NoEvents += c.Missed()
-		if c.Listed > 0 {
-			v.Untold++
-			v.Listed += c.Listed
-			v.Proven += c.Proven
-		}
+		end := float64(c.Start+c.Dur) / 1e9
+		v.collection(c, last, end)
+		last = end
 	}
 	for _, c := range r.Compared {
 		v.Compared++
@@ -321,8 +370,14 @@ func printVerify(r *verifyReply) {
 	writeVerdict(r)
 	ui.Section(ui.Stdout, "Ring files")
 	printVerdicts(r.Verdicts)
-	ui.Section(ui.Stdout, "Replay against the listings at sync points")
+	if len(r.Files) > 0 {
+		ui.Section(ui.Stdout, "Replay against the listings at sync points")
+	}
+	told := slices.ContainsFunc(r.Verdicts, func(v ringstore.Verdict) bool { return v.State != ringstore.Sound })
 	for _, v := range r.Files {
+		if told { // above
+			v.Damage = nil
+		}
 		printVerified(&v)
 	}
 	if len(r.Explained) > 0 {
@@ -333,8 +388,10 @@ func printVerify(r *verifyReply) {
 		sort.Strings(ks)
 		ui.Fprintf(ui.Stdout, "  differences that the recorded facts explain, in objects: %s\n", strings.Join(ks, ", "))
 	}
-	ui.Fprintf(ui.Stdout, "  in all: %s, %s\n", ui.Plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
-	if len(r.Files) == 0 {
+	if len(r.Files) > 1 {
+		ui.Fprintf(ui.Stdout, "  in all: %s, %s\n", ui.Plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
+	}
+	if len(r.Files) == 0 && r.worst == "" {
 		return
 	}
 	switch w := ringstore.Worst(r.Verdicts); {
@@ -377,8 +434,13 @@ func (out *verifyReply) verdict() (ui.Style, ui.Flow) {
 			func(w ringstore.Verdict) bool { return follows(w.File, v.File) })
 	}
 	rest := ui.Flow("")
+	for _, v := range out.Files {
+		if !v.Alone {
+			rest += v.lost()
+		}
+	}
 	if compared > 0 {
-		rest = " All else agrees with the recorded listings."
+		rest += " All else agrees with the recorded listings."
 	}
 	files := func(s ...ringstore.State) ui.Flow {
 		sum := uint64(0)
@@ -409,15 +471,21 @@ func (out *verifyReply) verdict() (ui.Style, ui.Flow) {
 		return ui.Doubt, ui.Flowf("Collections may be missing: %s torn, and not only at the end of the recording.",
 			files(ringstore.Torn)) + rest
 	case n[ringstore.Torn] > 0:
-		return ui.Doubt, ui.Flowf("The recording is sound up to its end; %s, as after a kill.",
-			ui.Flow(ui.Plural(n[ringstore.Torn], "file")+" torn"))
+		last := uint64(0)
+		for _, v := range out.Files {
+			last = max(last, v.LastGC)
+		}
+		return ui.Doubt, ui.Flowf("The recording was cut off after collection %d, as by a kill or an incomplete copy. All "+
+			"before that is sound.", last) + rest
 	case out.Damaged > 0:
 		return ui.Bad, "A part of the recording cannot be read." + rest
+	case rest != "" && compared == 0:
+		return ui.Doubt, "The files are sound, but a part of the recording is missing." + rest
 	case compared == 0:
-		return ui.Good, "The files are sound. No sync point could be compared with a replay: each file begins with " +
-			"its only listing."
+		return ui.Good, "The recording is undamaged. To check the replay as well, verify needs a sync point " +
+			"that follows collections with object data; this recording has none."
 	}
-	return ui.Good, ui.Flowf("The recording is sound: %s compared with the replay, 0 mismatches.",
+	return ui.Good, ui.Flowf("The recording is undamaged: %s compared with the replay, 0 mismatches.",
 		ui.Flow(ui.Plural(compared, "sync point")))
 }
 
@@ -431,7 +499,7 @@ func printVerified(v *verified) {
 		ui.Fprintf(ui.Stdout, "    %s\n", ui.Sprintf(format, args...))
 	}
 	ui.Fprintf(ui.Stdout, "  %s\n", what)
-	line("%s, heap state known after %d; %s, %d compared, %s", ui.Text(ui.Plural(v.Collections, "collection")), v.Known,
+	line("%s, heap state known after %d of them; %s, %d compared, %s", ui.Text(ui.Plural(v.Collections, "collection")), v.Known,
 		ui.Text(ui.Plural(v.SyncPoints, "sync point")), v.Compared, ui.Text(mismatches(v.Mismatches)))
 	if v.Mismatches > 0 {
 		line("%d missing, %d extra, %d different", v.Missing, v.Extra, v.Different)
@@ -446,15 +514,17 @@ func printVerified(v *verified) {
 		return ui.Sprintf("; live objects not compared for %d after a Remark", n)
 	}
 	if v.Summaries > 0 && !v.Alone {
-		line("%s compared, with %d rows%s", ui.Text(ui.Plural(v.Summaries, "summary record")), v.SummaryRows,
+		line("checked against %s, %d rows%s", ui.Text(ui.Plural(v.Summaries, "summary")), v.SummaryRows,
 			swept(v.SummarySwept))
 	}
 	if v.Counted > 0 && !v.Alone {
-		line("%s compared with a counting replay%s", ui.Text(ui.Plural(v.Counted, "collection")), swept(v.CountedSwept))
+		line("%s checked by a second replay, which counts%s", ui.Text(ui.Plural(v.Counted, "collection")),
+			swept(v.CountedSwept))
 	}
 	if v.Untold > 0 && !v.Alone {
-		line("%s without object data: the identity of %d of %d listed objects is proven",
-			ui.Text(ui.Plural(v.Untold, "pause")), v.Proven, v.Listed)
+		line("%s without object data, such as full collections (this is no damage):", ui.Text(ui.Plural(v.Untold,
+			"pause")))
+		line("  of %d objects listed after them, %d could be matched with objects before", v.Listed, v.Proven)
 	}
 	for _, s := range append(v.Faults, v.Damage...) {
 		line("%s", ui.Prose(s))
