@@ -191,7 +191,8 @@ func (rep *Report) writeGrown(w io.Writer) {
 	}
 	if c.Len() > 0 {
 		first, last := rep.known()
-		ui.Section(w, ui.Flowf("Classes that grew most from collection %d to %d (uncollected garbage counts)", first, last))
+		ui.Section(w, ui.Flowf("Classes that grew most from collection %d to %d (uncollected garbage "+
+			"counts)", first, last))
 		c.Write(w)
 	}
 	c = ui.NewColumns(2, ">OBJECTS", ">BYTES", "CLASS AND ALLOCATION SITE")

@@ -27,7 +27,8 @@ func (out *Histories) WriteText(w io.Writer, most int) {
 		ui.Headline(w, ui.Doubt, "There is no collection in this recording.")
 		return
 	case out.Last == 0:
-		ui.Headline(w, ui.Doubt, ui.Flowf("The heap state is unknown after all of %s: there is no history. Depth samples "+
+		ui.Headline(w, ui.Doubt, ui.Flowf("The heap state is unknown after all of %s: there is no history. "+
+			"Depth samples "+
 			"records none.", ui.Flow(what)))
 		return
 	}
@@ -39,11 +40,13 @@ func (out *Histories) WriteText(w io.Writer, most int) {
 			"after it do not count.", last))
 	}
 	out.table(w, "Classes (exact; births and deaths are objects)", "CLASS", out.Classes, most)
-	out.table(w, "Allocation sites (estimated from samples; births and deaths are samples)", "CLASS AND ALLOCATION SITE",
+	out.table(w, "Allocation sites (estimated from samples; births and deaths are samples)", "CLASS AND "+
+		"ALLOCATION SITE",
 		out.Sites, most)
 	ui.Fprintf(w, "\n")
 	if out.SyncPoints {
-		ui.Paragraph(w, "", 0, "Only the 1,024 largest classes and sites of each sync point are known. Figures of sites "+
+		ui.Paragraph(w, "", 0, "Only the 1,024 largest classes and sites of each sync point are known. Figures "+
+			"of sites "+
 			"are scaled from samples, to at most what the class has.")
 		return
 	}

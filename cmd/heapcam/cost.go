@@ -139,12 +139,15 @@ func printCost(w io.Writer, c *cost.Cost) error {
 	share, stopped := ui.Flow(ui.Share(sum.Share())), ui.Flow(ui.Nanoseconds(sum.Stopped()))
 	longest := ui.Flow(ui.Nanoseconds(sum.Longest))
 	if c.Until == nil {
-		ui.Headline(w, ui.Bold, ui.Flowf("heapcam cost %s of the recorded time: it stopped the application for %s, and "+
+		ui.Headline(w, ui.Bold, ui.Flowf("heapcam cost %s of the recorded time: it stopped the application for "+
+			"%s, and "+
 			"sampling took %s of its threads. It lengthened no pause by more than %s.", share, stopped,
 			ui.Flow(ui.Nanoseconds(sum.Sampling)), longest))
 	} else {
-		ui.Headline(w, ui.Bold, ui.Flowf("heapcam cost at least %s of the recorded time: it stopped the application for "+
-			"%s. It lengthened no pause by more than %s. What sampling took is known until %s only: %s. heapcam writes it "+
+		ui.Headline(w, ui.Bold, ui.Flowf("heapcam cost at least %s of the recorded time: it stopped the "+
+			"application for "+
+			"%s. It lengthened no pause by more than %s. What sampling took is known until %s only: %s. heapcam "+
+			"writes it "+
 			"once a minute, and when the recording ends.", share, stopped, longest,
 			ui.Flow(at(*c.Until).Format(time.TimeOnly)), ui.Flow(ui.Nanoseconds(sum.Sampling))))
 	}
@@ -174,7 +177,8 @@ func printCost(w io.Writer, c *cost.Cost) error {
 		"their "+
 		"number and what they added; STOPS, stops without a collection; SAMPLING, time of application threads. "+
 		"LONGEST: "+
-		"the most that one pause grew. SHARE: all of it over the time. MINUTE begins at this local time. ≥: sampling is "+
+		"the most that one pause grew. SHARE: all of it over the time. MINUTE begins at this local time. ≥: "+
+		"sampling is "+
 		"not known to its end.")
 	if len(c.Events) > 0 {
 		ui.Section(w, "What changed the cost")

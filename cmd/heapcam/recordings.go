@@ -265,7 +265,8 @@ func (d *damageLog) see(b trace.Block, err error) {
 	d.Damage, d.behind = append(d.Damage, err), false
 }
 
-// warn says in one line what is damaged in rec, nothing if nothing is. Each verb that reads prints it before its output.
+// warn says in one line what is damaged in rec, nothing if nothing is. Each verb that reads prints it before its
+// output.
 func (d *damageLog) warn(rec *ringstore.Recording) {
 	if len(d.Damage) == 0 {
 		return
