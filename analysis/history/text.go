@@ -69,7 +69,11 @@ func (out *Histories) table(w io.Writer, heading ui.Flow, last string, all []His
 		row := []any{ui.Text(ui.Spark(out.curve(&x), curveWidth)), ui.Bytes(x.Bytes[len(x.Bytes)-1])}
 		switch {
 		case !out.SyncPoints:
-			row = append(row, x.Born, x.Died, ui.Sprintf("%.1f", x.MeanAge), ui.Bytes(x.OldBytes))
+			age, old := ui.Text("-"), "-"
+			if out.Last == out.Collections[len(out.Collections)-1] {
+				age, old = ui.Sprintf("%.1f", x.MeanAge), ui.Bytes(x.OldBytes)
+			}
+			row = append(row, x.Born, x.Died, age, old)
 		case x.Site != nil: // summaries do not have them
 			row = append(row, "-", "-")
 		default:
@@ -88,7 +92,7 @@ func (out *Histories) table(w io.Writer, heading ui.Flow, last string, all []His
 
 // curve is x's bytes after each collection.
 func (out *Histories) curve(x *History) []float64 {
-	v := make([]float64, len(out.Collections))
+	v := make([]float64, slices.Index(out.Collections, out.Last)+1)
 	for i, k := 0, 0; i < len(v); i++ {
 		if i > 0 {
 			v[i] = v[i-1]
