@@ -15,7 +15,8 @@ import (
 // bounds are the figures of a row and their 95 % intervals.
 type bounds struct{ objects, objectsLow, objectsHigh, bytes, bytesLow, bytesHigh uint64 }
 
-// like says whether two rows are the same within rounding: the rows of a class add up, those of a group are rounded each.
+// like says whether two rows are the same within rounding: the rows of a class add up, those of a group are rounded
+// each.
 func (b bounds) like(o bounds) bool {
 	near := func(x, y uint64) bool { return max(x, y)-min(x, y) <= 4 }
 	return near(b.objects, o.objects) && near(b.bytes, o.bytes) && near(b.objectsLow, o.objectsLow) &&

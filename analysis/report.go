@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/cost"
 	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
@@ -46,20 +47,23 @@ type GrownClass struct {
 
 // Report is the whole of `heapcam report`.
 type Report struct {
-	Schema      string           `json:"schema"`
-	JVM         string           `json:"jvm"`
-	Collector   string           `json:"collector"`
-	From        time.Time        `json:"from"`
-	To          time.Time        `json:"to"`
-	Collections []CollectionRow  `json:"collections"`
-	PauseNS     uint64           `json:"pause_ns"`
-	ProbeNS     uint64           `json:"probe_ns"`
-	WindowNS    uint64           `json:"window_ns"`
-	MaxHeap     uint64           `json:"max_heap_bytes,omitempty"` // 0: not known
-	Grown       []GrownClass     `json:"grown"`
-	GrownSites  []sites.GrownRow `json:"grown_sites"`
-	Sites       []sites.Row      `json:"sites"`    // what lives after the last known collection, the most bytes first
-	Suspects    []leak.Verdict   `json:"suspects"` // those of `heapcam leaks`
+	Schema      string          `json:"schema"`
+	JVM         string          `json:"jvm"`
+	Collector   string          `json:"collector"`
+	From        time.Time       `json:"from"`
+	To          time.Time       `json:"to"`
+	Collections []CollectionRow `json:"collections"`
+	PauseNS     uint64          `json:"pause_ns"`
+	ProbeNS     uint64          `json:"probe_ns"`
+	WindowNS    uint64          `json:"window_ns"`
+	Cost        cost.Minute     `json:"cost"` // of the whole recording, as `heapcam cost` says it
+	// null: what sampling cost is known to the end
+	SamplingUntil *uint64          `json:"sampling_known_until_ns"`
+	MaxHeap       uint64           `json:"max_heap_bytes,omitempty"` // 0: not known
+	Grown         []GrownClass     `json:"grown"`
+	GrownSites    []sites.GrownRow `json:"grown_sites"`
+	Sites         []sites.Row      `json:"sites"`    // what lives after the last known collection, the most bytes first
+	Suspects      []leak.Verdict   `json:"suspects"` // those of `heapcam leaks`
 	// OldCollections are those of the window that collected old space: full and mixed ones, and major cycles.
 	OldCollections int            `json:"old_collections"`
 	Quality        sites.Coverage `json:"coverage"`
@@ -188,12 +192,15 @@ func (rep *Report) ending(r *heap.Cursor) {
 		rep.Damage = append(rep.Damage, d.Error())
 	}
 	rep.Damage = append(rep.Damage, r.Faults...)
-	rep.End = "no end marker: the JVM was killed, crashed, or is still running"
+	rep.End = "no end marker: the JVM was killed, crashed, or is still running, or the file was cut off"
 	if r.End != nil {
 		rep.End = [...]string{"", "the JVM ended", "heapcam was detached",
 			"the probe stopped recording: " + r.End.Text}[min(r.End.Reason, 3)]
 	}
 }
+
+// Account gives the report what recording cost.
+func (rep *Report) Account(c *cost.Cost) { rep.Cost, rep.SamplingUntil = c.Total, c.Until }
 
 // Settle gives the report its verdicts.
 func (rep *Report) Settle(suspects []leak.Verdict) {

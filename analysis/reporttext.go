@@ -133,8 +133,12 @@ func (rep *Report) writeWindow(w io.Writer) {
 	ui.Field(w, "Collections", rep.collectionsText(ks, syncs))
 	ui.Field(w, "Pauses", ui.Flowf("%s in all, %s of the time; the longest %s", flow(ui.Nanoseconds(rep.PauseNS)),
 		flow(ui.Share(rep.pauseShare())), flow(ui.Nanoseconds(longest))))
-	ui.Field(w, "heapcam", ui.Flowf("%s of the pauses, %s of the time (sampling not included)",
-		flow(ui.Nanoseconds(rep.ProbeNS)), flow(ui.Part(rep.ProbeNS, rep.WindowNS))))
+	least, sampling := flow(""), ui.Flowf("sampling %s", flow(ui.Nanoseconds(rep.Cost.Sampling)))
+	if rep.SamplingUntil != nil {
+		least, sampling = "at least ", "sampling as far as it is known"
+	}
+	ui.Field(w, "heapcam cost", ui.Flowf("%s%s of the time: %s of the pauses, and %s", least,
+		flow(ui.Share(rep.Cost.Share())), flow(ui.Nanoseconds(rep.Cost.Stopped())), sampling))
 	ui.Field(w, "Heap after GC", ui.Flowf("%s %s → %s (first → last%s)", flow(ui.Spark(used, 40)),
 		flow(ui.Bytes(first.Used)), flow(ui.Bytes(last.Used)), rep.limit()))
 }
@@ -200,7 +204,9 @@ func (rep *Report) writeGrown(w io.Writer) {
 		c.Row(ui.Flowf("%+d", g.Objects), "+"+ui.Bytes(uint64(g.Bytes)), sites.WithLoader(g.Class, g.Loader))
 	}
 	if c.Len() > 0 {
-		ui.Section(w, "Classes that grew most from the first to the last collection (uncollected garbage counts)")
+		first, last := rep.known()
+		ui.Section(w, ui.Flowf("Classes that grew most from collection %d to %d (uncollected garbage "+
+			"counts)", first, last))
 		c.Write(w)
 	}
 	c = ui.NewColumns(2, ">OBJECTS", ">BYTES", "CLASS AND ALLOCATION SITE")
@@ -221,7 +227,9 @@ func (rep *Report) writeGrown(w io.Writer) {
 			ui.Flowf("%s %s", sites.ClassName(s.Class, s.Loader), sites.Place(s.Site)))
 	}
 	if c.Len() > 0 {
-		ui.Section(w, "Allocation sites with the most live bytes after the last collection (estimated from samples)")
+		_, last := rep.known()
+		ui.Section(w, ui.Flowf("Allocation sites with the most live bytes after collection %d (estimated from samples)",
+			last))
 		c.Write(w)
 	}
 }
@@ -250,10 +258,8 @@ func (rep *Report) writeLeaks(w io.Writer) {
 	ui.Paragraph(w, "", 2, rep.Suspects[0].Proof())
 }
 
-// next gives the commands that lead on from this report of the recording name.
-func (rep *Report) next(name string) (out []ui.Text) {
-	file := ui.ShellWord(name)
-	var first, last uint64 // with known state
+// known gives the first and the last collection whose heap state is known, 0 if there is none.
+func (rep *Report) known() (first, last uint64) {
 	for _, c := range rep.Collections {
 		if c.Known {
 			if first == 0 {
@@ -262,6 +268,13 @@ func (rep *Report) next(name string) (out []ui.Text) {
 			last = c.GC
 		}
 	}
+	return first, last
+}
+
+// next gives the commands that lead on from this report of the recording name.
+func (rep *Report) next(name string) (out []ui.Text) {
+	file := ui.ShellWord(name)
+	first, last := rep.known()
 	if len(rep.Damage) > 0 {
 		out = append(out, ui.Sprintf("heapcam verify %s", file))
 	}

@@ -11,8 +11,8 @@
 // mapping); a node's figures are those of the objects below it, each counted once, whatever the cardinality of the
 // levels below. Levels that do not look at sites are exact. A level that does is estimated from the samples that live,
 // each standing for as many objects as its weight says; within a type the estimates never exceed what the level above
-// has (stats.Total.Fit), and what remains has an unknown site or is older than the recording. At sampling interval 0 every object is a
-// sample and all levels are exact.
+// has (stats.Total.Fit), and what remains has an unknown site or is older than the recording. At sampling interval 0
+// every object is a sample and all levels are exact.
 //
 // It imports nothing but the vocabulary and statistics, reads no files except those of features and user-defined
 // classifiers, and knows no heap: who calls it folds the objects (heap.View.Fold, analysis).

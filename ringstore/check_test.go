@@ -128,6 +128,31 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestSalvageHeadless salvages a single ring file whose header is damaged, whatever its name: each sound frame comes
+// out once, in a container that is sound.
+func TestSalvageHeadless(t *testing.T) {
+	for _, name := range []string{"00000002.hcr", "copy.hcr"} {
+		dir := damaged(t, func(b []byte) []byte {
+			b[len(segment.Magic)+9] ^= 1
+			return b
+		})
+		p := filepath.Join(t.TempDir(), name)
+		if err := os.Rename(filepath.Join(dir, "00000002.hcr"), p); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		m, vs, err := pull.Salvage(context.Background(), p, &out)
+		if err != nil || len(m.Files) != 1 || len(vs) != 1 {
+			t.Fatalf("%s: %+v, %+v, %v", name, m, vs, err)
+		}
+		c := filepath.Join(t.TempDir(), "x.heapcam")
+		os.WriteFile(c, out.Bytes(), 0o600)
+		if vs, err := recording.CheckPath(c); err != nil || recording.Worst(vs) != recording.Sound || len(vs) != 1 {
+			t.Errorf("%s: what was salvaged is %+v %v", name, vs, err)
+		}
+	}
+}
+
 // TestSalvageContainer cuts a container at every place: whole members come out, or an error that says that nothing is
 // there.
 func TestSalvageContainer(t *testing.T) {

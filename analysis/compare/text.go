@@ -45,7 +45,8 @@ func (d *Report) sentence() ui.Flow {
 	}
 	s := ui.Flowf("%s: live bytes grew by %s before and by %s after.", verdict, b.text(), a.text())
 	if d.Live.BeforeShare.Value != 0 || d.Live.AfterShare.Value != 0 {
-		s += ui.Flowf(" Of each MiB that the program allocated, %s stayed before, and %s after.", rate(d.Live.BeforeShare.Value*(1<<20)),
+		s += ui.Flowf(" Of each MiB that the program allocated, %s stayed before, and %s "+
+			"after.", rate(d.Live.BeforeShare.Value*(1<<20)),
 			rate(d.Live.AfterShare.Value*(1<<20)))
 	}
 	if d.SitesShared == 0 && d.OnlyBefore+d.OnlyAfter > 0 {
@@ -84,6 +85,7 @@ func (d *Report) WriteText(w io.Writer) {
 	t.Write(w)
 	if !d.Swept {
 		ui.Fprintf(w, "\n")
-		ui.Paragraph(w, "", 0, "In at least one recording old space was not collected: part of the growth may be garbage.")
+		ui.Paragraph(w, "", 0, "In at least one recording old space was not collected: part of the growth may "+
+			"be garbage.")
 	}
 }

@@ -50,6 +50,9 @@ type Cost struct {
 	Total    Minute   `json:"total"`
 	Minutes  []Minute `json:"minutes"` // those in which something was recorded, in order
 	Events   []Event  `json:"events"`
+	// What sampling took is recorded once a minute and at the end. Until is the time up to which it is known, since the
+	// probe began; null: to the end.
+	Until *uint64 `json:"sampling_known_until_ns"`
 
 	minutes     map[uint64]*Minute
 	seen        map[Event]bool
@@ -203,8 +206,17 @@ func (c *Cost) spread(from, to, ns uint64) {
 	}
 }
 
+// samplingLate is how much later than the newest figure of sampling a recording may end that is known to its end.
+const samplingLate = uint64(2e9)
+
+// Known says whether it is known what sampling took up to time t.
+func (c *Cost) Known(t uint64) bool { return c.Until == nil || t <= *c.Until }
+
 // Close makes Minutes, Events and Total.
 func (c *Cost) Close() {
+	if c.last > c.sampled.Time+samplingLate {
+		c.Until = &c.sampled.Time
+	}
 	for _, m := range c.minutes {
 		from, to := max(m.From, c.first), min(m.From+minute, c.last)
 		m.Span = max(to, from) - from

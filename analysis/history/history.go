@@ -74,7 +74,7 @@ func Make(r *heap.Replay, k int) (*HeapHistory, error) {
 		}
 		out.Seconds = append(out.Seconds, seconds)
 		moved.collection(c, k)
-		at.collection()
+		at.collection(c.Known)
 		if !c.Known {
 			return true
 		}

@@ -88,14 +88,16 @@ func (x *siteHistories) of(s *heap.Sample) (*typeSums, *siteSums) {
 	return t, p
 }
 
-// collection takes in the samples that the newest collection found alive for the first time, and dead.
-func (x *siteHistories) collection() {
+// collection takes in the samples that the newest collection found alive for the first time, and dead. They count if
+// its state is known.
+func (x *siteHistories) collection(known bool) {
 	for _, s := range x.r.Resolved {
 		t, p := x.of(s)
 		t.add(s)
 		p.add(s)
-		p.total.Born++
-		t.changed = true
+		if t.changed = true; known {
+			p.total.Born++
+		}
 	}
 	for _, s := range x.r.Died {
 		t, p := x.of(s)
@@ -104,8 +106,9 @@ func (x *siteHistories) collection() {
 		}
 		t.sub(s)
 		p.sub(s)
-		p.total.Died++
-		t.changed = true
+		if t.changed = true; known {
+			p.total.Died++
+		}
 	}
 }
 

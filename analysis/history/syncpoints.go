@@ -36,8 +36,8 @@ func (x *History) change(i int32, n living) {
 // summaryFit is by what the figures of the sites of a type are multiplied.
 type summaryFit struct{ objects, bytes float64 }
 
-// fitsOf lets the sites of a type have no more than the type. A summary has what samples stand for, and not their sizes,
-// so that figures are nearly those of a replay (sites.State).
+// fitsOf lets the sites of a type have no more than the type. A summary has what samples stand for, and not their
+// sizes, so that figures are nearly those of a replay (sites.State).
 func fitsOf(s *trace.Summary) map[uint64]summaryFit {
 	sum := map[uint64]living{}
 	for _, t := range s.Sites {

@@ -27,7 +27,8 @@ func (out *HeapHistory) WriteText(w io.Writer, most int) {
 		ui.Headline(w, ui.Doubt, "There is no collection in this recording.")
 		return
 	case out.Last == 0:
-		ui.Headline(w, ui.Doubt, ui.Flowf("The heap state is unknown after all of %s: there is no history. Depth samples "+
+		ui.Headline(w, ui.Doubt, ui.Flowf("The heap state is unknown after all of %s: there is no history. "+
+			"Depth samples "+
 			"records none.", ui.Flow(what)))
 		return
 	}
@@ -39,11 +40,13 @@ func (out *HeapHistory) WriteText(w io.Writer, most int) {
 			"after it do not count.", last))
 	}
 	out.table(w, "Classes (exact; births and deaths are objects)", "CLASS", out.Classes, most)
-	out.table(w, "Allocation sites (estimated from samples; births and deaths are samples)", "CLASS AND ALLOCATION SITE",
+	out.table(w, "Allocation sites (estimated from samples; births and deaths are samples)", "CLASS AND "+
+		"ALLOCATION SITE",
 		out.Sites, most)
 	ui.Fprintf(w, "\n")
 	if out.SyncPoints {
-		ui.Paragraph(w, "", 0, "Only the 1,024 largest classes and sites of each sync point are known. Figures of sites "+
+		ui.Paragraph(w, "", 0, "Only the 1,024 largest classes and sites of each sync point are known. Figures "+
+			"of sites "+
 			"are scaled from samples, to at most what the class has.")
 		return
 	}
@@ -66,7 +69,11 @@ func (out *HeapHistory) table(w io.Writer, heading ui.Flow, last string, all []H
 		row := []any{ui.Text(ui.Spark(out.curve(&x), curveWidth)), ui.Bytes(x.Bytes[len(x.Bytes)-1])}
 		switch {
 		case !out.SyncPoints:
-			row = append(row, x.Born, x.Died, ui.Sprintf("%.1f", x.MeanAge), ui.Bytes(x.OldBytes))
+			age, old := ui.Text("-"), "-"
+			if out.Last == out.Collections[len(out.Collections)-1] {
+				age, old = ui.Sprintf("%.1f", x.MeanAge), ui.Bytes(x.OldBytes)
+			}
+			row = append(row, x.Born, x.Died, age, old)
 		case x.Site != nil: // summaries do not have them
 			row = append(row, "-", "-")
 		default:
@@ -85,7 +92,7 @@ func (out *HeapHistory) table(w io.Writer, heading ui.Flow, last string, all []H
 
 // curve is x's bytes after each collection.
 func (out *HeapHistory) curve(x *History) []float64 {
-	v := make([]float64, len(out.Collections))
+	v := make([]float64, slices.Index(out.Collections, out.Last)+1)
 	for i, k := 0, 0; i < len(v); i++ {
 		if i > 0 {
 			v[i] = v[i-1]

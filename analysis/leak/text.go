@@ -43,7 +43,8 @@ func (h *detector) note() ui.Flow {
 	case h.Doubt() != "":
 		return h.Doubt() + "."
 	case len(h.Floors) == 0 && h.Missed > 0:
-		return "Old space was not collected, unless in a pause without events: it is not known which objects died there."
+		return "Old space was not collected, unless in a pause without events: it is not known which objects " +
+			"died there."
 	case len(h.Floors) == 0:
 		return "Old space was not collected in this recording: it is not known which objects died there."
 	}
@@ -156,7 +157,8 @@ func (l *Report) WriteText(w io.Writer, name string) {
 	for i, v := range l.Verdicts {
 		ui.Fprintf(w, "\n")
 		ui.Paragraph(w, ui.Flowf("%2d.", i+1), 4, v.Sentence)
-		ui.Paragraph(w, "    Growth", 16, ui.Flowf("%s to %s (95 %% interval); %s since the start, %s of the heap's growth",
+		ui.Paragraph(w, "    Growth", 16, ui.Flowf("%s to %s (95 %% interval); %s since the start, %s of the "+
+			"heap's growth",
 			rate(v.BytesPerSecondLow), rate(v.BytesPerSecondHigh), ui.Flow(ui.Bytes(v.GrownBytes)),
 			ui.Flow(ui.Share(v.Share))))
 		sure := ui.Flow(ui.Share(v.Confidence))
@@ -173,7 +175,8 @@ func (l *Report) WriteText(w io.Writer, name string) {
 	}
 	collection.WriteMissed(w, "Note:", 6, l.Missed)
 	if l.lostMany {
-		ui.Paragraph(w, "Note:", 6, ui.Flowf("%s were lost: leaks may be larger than these figures, and others may not "+
+		ui.Paragraph(w, "Note:", 6, ui.Flowf("%s were lost: leaks may be larger than these figures, and others "+
+			"may not "+
 			"be found.", ui.Flow(ui.Plural(l.LostSamples, "sample"))))
 	}
 	if name == "" {

@@ -13,8 +13,8 @@ import (
 // coverageBar is how many characters the bar of a collection has.
 const coverageBar = 14
 
-// WriteText prints the newest figure, what a reader of one file alone would know (Figure 18), and a line for most of the
-// collections, evenly chosen; 0: for all.
+// WriteText prints the newest figure, what a reader of one file alone would know (Figure 18), and a line for most of
+// the collections, evenly chosen; 0: for all.
 func (q *CoverageReport) WriteText(w io.Writer, most int) {
 	q.writeHeadline(w)
 	ui.Section(w, "How reliable the figures are")
@@ -95,7 +95,8 @@ func (q *CoverageReport) writeHeadline(w io.Writer) {
 	switch {
 	case known >= goodShare:
 	case x.BeforeBytes > x.UnknownBytes:
-		ui.Paragraph(w, "", 0, "Most of the rest may be older than the recording. Record from the start of the JVM to know "+
+		ui.Paragraph(w, "", 0, "Most of the rest may be older than the recording. Record from the start of the "+
+			"JVM to know "+
 			"more.")
 	case q.Interval > 0:
 		ui.Paragraph(w, "", 0, "A smaller --sampling shows more sites, and costs more.")

@@ -108,7 +108,7 @@ func (s *State) fits() (fits map[uint64]room, before map[Class]heap.Count) {
 		objects, bytes stats.Total
 	}
 	by := map[uint64]*sum{}
-	for _, x := range s.Samples {
+	for x := range ByID(slices.Values(s.Samples)) {
 		t := by[x.Type]
 		if t == nil {
 			t = &sum{}

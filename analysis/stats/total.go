@@ -59,7 +59,8 @@ func (t *Total) Fit(own, rest float64) float64 {
 	return 0
 }
 
-// LeastObject is the size of the smallest Java object in bytes: objects whose site is not known have that much at least.
+// LeastObject is the size of the smallest Java object in bytes: objects whose site is not known have that much at
+// least.
 const LeastObject = 16
 
 // Bounds gives the interval of a figure (Fit) as whole numbers: at least own, the samples themselves, at most most, all

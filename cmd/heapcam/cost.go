@@ -34,7 +34,7 @@ by the probe's own clock. Below it lists each attach, pause, sync point, loss, a
 - IN PAUSES: how much heapcam lengthened ordinary collections.
 - SYNC POINTS: number of sync points, and what listing all objects added to their pauses.
 - STOPS: pauses that heapcam caused itself.
-- SAMPLING: time of application threads in sampling.
+- SAMPLING: time of application threads in sampling. heapcam writes it once a minute, and when the recording ends.
 - LONGEST: the most that heapcam added to one pause.
 - SHARE: all of it, divided by the wall time.
 
@@ -136,10 +136,21 @@ const costEnds = 20
 func printCost(w io.Writer, c *cost.Cost) error {
 	at := func(ns uint64) time.Time { return time.UnixMilli(int64(c.T0WallMS)).Add(time.Duration(ns)) }
 	sum := &c.Total
-	ui.Headline(w, ui.Bold, ui.Flowf("heapcam used %s of the recorded time: it stopped the application for %s, and "+
-		"sampling took %s. The longest pause grew by %s.", ui.Flow(ui.Share(sum.Share())),
-		ui.Flow(ui.Nanoseconds(sum.Stopped())), ui.Flow(ui.Nanoseconds(sum.Sampling)),
-		ui.Flow(ui.Nanoseconds(sum.Longest))))
+	share, stopped := ui.Flow(ui.Share(sum.Share())), ui.Flow(ui.Nanoseconds(sum.Stopped()))
+	longest := ui.Flow(ui.Nanoseconds(sum.Longest))
+	if c.Until == nil {
+		ui.Headline(w, ui.Bold, ui.Flowf("heapcam cost %s of the recorded time: it stopped the application for "+
+			"%s, and "+
+			"sampling took %s of its threads. It lengthened no pause by more than %s.", share, stopped,
+			ui.Flow(ui.Nanoseconds(sum.Sampling)), longest))
+	} else {
+		ui.Headline(w, ui.Bold, ui.Flowf("heapcam cost at least %s of the recorded time: it stopped the "+
+			"application for "+
+			"%s. It lengthened no pause by more than %s. What sampling took is known until %s only: %s. heapcam "+
+			"writes it "+
+			"once a minute, and when the recording ends.", share, stopped, longest,
+			ui.Flow(at(*c.Until).Format(time.TimeOnly)), ui.Flow(ui.Nanoseconds(sum.Sampling))))
+	}
 	ui.Fprintf(w, "\n")
 	t := ui.NewColumns(0, "MINUTE", ">GCS", ">PAUSES", ">IN PAUSES", ">SYNC POINTS", ">STOPS", ">SAMPLING", ">LONGEST",
 		">SHARE")
@@ -148,9 +159,13 @@ func printCost(w io.Writer, c *cost.Cost) error {
 		if m.SyncPoints > 0 {
 			sync = fmt.Sprintf("%d: %s", m.SyncPoints, sync)
 		}
+		least := ""
+		if !c.Known(m.From + m.Span) {
+			least = "≥ "
+		}
 		t.Row(what, m.Collections, ui.Nanoseconds(m.Pauses), ui.Nanoseconds(m.Probe), sync, ui.Nanoseconds(m.Walks),
-			ui.Nanoseconds(m.Sampling), ui.Nanoseconds(m.Longest),
-			ui.Part(m.Stopped()+m.Sampling, m.Span)) // "-" of a minute that the window only touches
+			least+ui.Nanoseconds(m.Sampling), ui.Nanoseconds(m.Longest),
+			least+ui.Part(m.Stopped()+m.Sampling, m.Span)) // "-" of a minute that the window only touches
 	}
 	for i := range c.Minutes {
 		row(at(c.Minutes[i].From).Format("01-02 15:04"), &c.Minutes[i])
@@ -162,7 +177,9 @@ func printCost(w io.Writer, c *cost.Cost) error {
 		"their "+
 		"number and what they added; STOPS, stops without a collection; SAMPLING, time of application threads. "+
 		"LONGEST: "+
-		"the most that one pause grew. SHARE: all of it over the time. Local time.")
+		"the most that one pause grew. SHARE: all of it over the time. MINUTE begins at this local time. ≥: "+
+		"sampling is "+
+		"not known to its end.")
 	if len(c.Events) > 0 {
 		ui.Section(w, "What changed the cost")
 	}
@@ -177,10 +194,7 @@ func printCost(w io.Writer, c *cost.Cost) error {
 		if cut {
 			text = strings.TrimSuffix(text, ".")
 		}
-		if _, err := ui.Fprintf(w, "%s  %s\n", ui.Text(at(e.Time).Format("01-02 15:04:05")),
-			ui.Prose(text)); err != nil {
-			return err
-		}
+		ui.Paragraph(w, ui.Flow(at(e.Time).Format("01-02 15:04:05")), 16, ui.Flow(ui.Prose(text)))
 	}
 	return nil
 }

@@ -30,7 +30,8 @@ func newDiffCmd() *cobra.Command {
 		Use:   "diff FILE|DIR|JVM [AFTER]",
 		Short: "Compare the heap after two collections, or two recordings",
 		Long: `With one recording, the verb shows what happened to the objects of each group between two
-collections. Died: live only at the first. Kept (in JSON: permanent): live at both. Born: live only at the second. ` + groupingHelp + `
+collections. Died: live only at the first. Kept (in JSON: permanent): live at both. Born: live only at the second.
+` + groupingHelp + `
 
 Addresses change with each collection, so you cannot group by them here. Grouping by space means eden, survivor or old
 here, not single regions. For objects that died, age and space are those at the first collection; for all others,

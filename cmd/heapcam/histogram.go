@@ -36,7 +36,8 @@ collection of its space removes it.
 objects of its class, as many as its size and the sampling interval say. These are the figures of all verbs. The
 intervals contain the true number with 95 % probability. In a recording with --sampling 0 every object is a sample,
 and the numbers are exact unless samples were lost. Objects whose site is not known have a row of their own, and so
-have objects that may be older than the recording. The rows of one class add up to the figure of the class. ` + fileHelp,
+have objects that may be older than the recording. The rows of one class add up to the figure of the class. ` +
+			fileHelp,
 		Example: `  heapcam histogram incident.heapcam
   heapcam histogram --at peak incident.heapcam
   heapcam histogram --sites --json incident.heapcam | jq '.sites[0]'`,
@@ -111,8 +112,8 @@ func (o *histogramOptions) printSites(w io.Writer, h *sites.Histogram) {
 	ui.Paragraph(w, "Sites known:", 13, h.Coverage.Sentence())
 }
 
-// stateAt replays rec up to the collection that ref means, and says what is known of the sites there. With types no more
-// is asked of the state than what there is of each type, and nothing is said of sites.
+// stateAt replays rec up to the collection that ref means, and says what is known of the sites there. With types no
+// more is asked of the state than what there is of each type, and nothing is said of sites.
 func stateAt(
 	rec *ringstore.Recording,
 	ref string,

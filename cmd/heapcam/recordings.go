@@ -256,6 +256,7 @@ type source struct {
 	room  chan int // bytes that the reader has received
 	quit  chan struct{}
 	ended chan struct{} // closed when the goroutine has ended
+	watch func(trace.Block)
 	damageLog
 }
 
@@ -288,7 +289,8 @@ func (d *damageLog) see(b trace.Block, err error) {
 	d.Damage, d.behind = append(d.Damage, err), false
 }
 
-// warn says in one line what is damaged in rec, nothing if nothing is. Each verb that reads prints it before its output.
+// warn says in one line what is damaged in rec, nothing if nothing is. Each verb that reads prints it before its
+// output.
 func (d *damageLog) warn(rec *ringstore.Recording) {
 	if len(d.Damage) == 0 {
 		return
@@ -334,10 +336,20 @@ func newCensusSource(files ...*ringstore.File) *source {
 // countFirst calls f with a counting replay of rec. If f says that this is not enough, it calls f with a replay that
 // follows objects. Then it warns of damage.
 func countFirst(rec *ringstore.Recording, f func(r heap.Reader) (enough bool, err error)) error {
+	return countWatched(rec, nil, f)
+}
+
+// countWatched is countFirst for who looks at the blocks of the first replay.
+func countWatched(
+	rec *ringstore.Recording,
+	watch func(trace.Block),
+	f func(r heap.Reader) (enough bool, err error),
+) error {
 	for _, counts := range [...]bool{true, false} {
 		src, reader := newSource(rec.Files...), replayOf
 		if counts {
 			src, reader = newCensusSource(rec.Files...), censusOf
+			src.watch = watch
 		}
 		enough, err := f(reader(src))
 		src.Close()
@@ -383,7 +395,9 @@ func (s *source) Next() (trace.Block, error) {
 	case s.room <- len(u.b.Payload):
 	case <-s.ended:
 	}
-	s.see(u.b, u.err)
+	if s.see(u.b, u.err); s.watch != nil && u.err == nil {
+		s.watch(u.b)
+	}
 	return u.b, u.err
 }
 

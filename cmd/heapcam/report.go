@@ -4,9 +4,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/cost"
 	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/trace"
 )
 
 type reportOptions struct{ json bool }
@@ -35,10 +37,11 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 	}
 	defer rec.Close()
 	rep, err := indexed(ownIndex(), reportResult, rec.Path, func() (rep *analysis.Report, err error) {
-		err = countFirst(rec, func(r heap.Reader) (bool, error) {
+		took := cost.New()
+		watch := func(b trace.Block) { _ = took.Add(b) } // the replay tells what is damaged
+		err = countWatched(rec, watch, func(r heap.Reader) (bool, error) {
 			if rep != nil { // all but the verdicts is known
-				ui.Fprintf(c.ErrOrStderr(), "heapcam: confirming a leak candidate: replaying all objects (this takes "+
-					"longer)\n")
+				ui.Fprintf(c.ErrOrStderr(), "heapcam: to confirm a leak, all objects are replayed: this takes longer\n")
 				l, err := leak.Find(r)
 				if err == nil {
 					rep.Settle(l.Verdicts)
@@ -54,6 +57,10 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 			rep = made
 			return !rep.Open, nil
 		})
+		if err == nil {
+			took.Close()
+			rep.Account(took)
+		}
 		return rep, err
 	})
 	if err != nil {

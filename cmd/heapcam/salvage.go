@@ -32,6 +32,15 @@ func (o *salvageOptions) run(path string) (err error) {
 			return usage("verify: --salvage changes nothing: -o must name another file than %s", path)
 		}
 	}
+	if st, err := os.Stat(path); err == nil && st.IsDir() && len(ringFiles(path)) == 0 {
+		switch subs := ringFolders(path); len(subs) {
+		case 0:
+		case 1:
+			path = subs[0]
+		default:
+			return usage("verify: --salvage takes one recording: %s contains %d, like %s", path, len(subs), subs[0])
+		}
+	}
 	w := io.Writer(ui.RawStdout())
 	if o.file != "-" {
 		f, oerr := os.OpenFile(o.file+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -75,7 +84,9 @@ func printVerdicts(vs []ringstore.Verdict) {
 			ui.Fprintf(ui.Stdout, "  %s\n", verdictLine(v))
 		}
 	}
-	ui.Fprintf(ui.Stdout, "  %s sound\n", ui.Plural(sound, "file"))
+	if sound > 0 || len(vs) == 0 {
+		ui.Fprintf(ui.Stdout, "  %s sound\n", ui.Plural(sound, "file"))
+	}
 }
 
 func verdictLine(v ringstore.Verdict) ui.Text {

@@ -66,7 +66,7 @@ func (o *statusOptions) recordings(all []session.Status) {
 		rings += s.RingBytes
 		share := "-"
 		if s.PauseNS > 0 && s.UpNS > 0 {
-			share = ui.Part(s.ProbeNS, s.UpNS)
+			share = ui.Part(s.ProbeNS+s.SampleNS, s.UpNS)
 		}
 		live := "-"
 		if s.LiveBytes > 0 { // nothing is known before the first collection, nor of what lies on the disk alone
@@ -79,8 +79,8 @@ func (o *statusOptions) recordings(all []session.Status) {
 	t.Write(ui.Stdout)
 	ui.Fprintf(ui.Stdout, "\n")
 	ui.Paragraph(ui.Stdout, "", 0, "GCS: recorded collections. LIVE: bytes of live objects after the last one. "+
-		"DISK: size of the recording, reserved space included. OVERHEAD: what heapcam added to pauses, as a share "+
-		"of the time. LOST: collections that were not recorded. SINCE: the start of the recording, or the last "+
+		"DISK: size of the recording, reserved space included. OVERHEAD: what heapcam cost, sampling included, as a "+
+		"share of the time. LOST: collections that were not recorded. SINCE: the start of the recording, or the last "+
 		"change of one that has no agent; local time.")
 	if rings > 0 {
 		ui.Paragraph(ui.Stdout, "", 0, ui.Flowf("The shared rings take %s of memory. A JVM maps its ring twice, so "+

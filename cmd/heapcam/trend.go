@@ -172,11 +172,13 @@ func printSurvival(w io.Writer, s *history.SurvivalReport) {
 		t.Write(w)
 		ui.Fprintf(w, "\n")
 	}
-	ui.Paragraph(w, "", 0, "AFTER N: share of the objects that are still live N collections later; empty if the recording "+
+	ui.Paragraph(w, "", 0, "AFTER N: share of the objects that are still live N collections later; empty if the "+
+		"recording "+
 		"has no object of that age. AFTER 0 TO 32: the same as a curve.")
 	ui.Fprintf(w, "\n")
 	table("Classes: of the objects that survived their first collection (exact)", "CLASS", s.Types)
-	table("Allocation sites: of all objects that were allocated (estimated from samples)", "CLASS AND ALLOCATION SITE", s.Sites)
+	table("Allocation sites: of all objects that were allocated (estimated from samples)", "CLASS AND "+
+		"ALLOCATION SITE", s.Sites)
 	if len(s.Advice) == 0 {
 		ui.Fprintf(w, "At no allocation site do nearly all objects reach old space.\n")
 		return
@@ -190,7 +192,9 @@ func printSurvival(w io.Writer, s *history.SurvivalReport) {
 		}
 	}
 	t.Write(w)
-	ui.Paragraph(w, "", 0, "OBJECTS: allocated. COPIED: bytes that young collections copied before the objects were in "+
-		"old space. Allocate fewer of these objects, or reuse them, to save that work. A smaller young generation or a "+
+	ui.Paragraph(w, "", 0, "OBJECTS: allocated. COPIED: bytes that young collections copied before the objects "+
+		"were in "+
+		"old space. Allocate fewer of these objects, or reuse them, to save that work. A smaller young "+
+		"generation or a "+
 		"lower MaxTenuringThreshold copies them less often.")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,46 +19,6 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
-
-// verified is what verify says of one recording or of one file opened alone.
-type verified struct {
-	File        string `json:"file"`
-	Alone       bool   `json:"alone"` // a single ring file, opened without those before it
-	Collections uint64 `json:"collections"`
-	Known       uint64 `json:"known"` // collections after which the state is known
-	SyncPoints  uint64 `json:"sync_points"`
-	Compared    uint64 `json:"compared"`         // sync points that met a known state
-	Objects     uint64 `json:"objects_compared"` // objects that those list
-	// the sum of the next three, of objects, and of rows of summaries and counted collections that differ
-	Mismatches uint64            `json:"mismatches"`
-	Missing    uint64            `json:"missing"`             // known and not listed
-	Extra      uint64            `json:"extra"`               // listed and not known
-	Different  uint64            `json:"different"`           // known as something else
-	Explained  map[string]uint64 `json:"explained,omitempty"` // differences that the facts explain, objects by name
-	First      string            `json:"first_mismatch,omitempty"`
-	// the first mismatches of each sync point, at most maxListed
-	Differences []mismatch `json:"differences,omitempty"`
-	// pauses without object data (full collections) after which the state was listed
-	Untold uint64 `json:"untold_pauses"`
-	Listed uint64 `json:"untold_listed"` // objects listed after those
-	// of them, objects whose identity is proven without a sample
-	Proven uint64 `json:"untold_proven"`
-	// summary records that were compared with the replay
-	Summaries   uint64 `json:"summaries"`
-	SummaryRows uint64 `json:"summary_rows"` // rows of them that were compared
-	// of these, collections after a Remark of G1, of which what lives was not compared
-	SummarySwept uint64 `json:"summary_rows_swept"`
-	// collections of which a replay that only counts was compared with this one
-	Counted uint64 `json:"counted"`
-	// of these, after a Remark of G1, of which what lives was not compared
-	CountedSwept uint64   `json:"counted_swept"`
-	Faults       []string `json:"faults,omitempty"` // contradictions in the stream
-	Damage       []string `json:"damage,omitempty"`
-	Lost         uint64   `json:"epochs_lost,omitempty"`
-	NoEvents     uint64   `json:"missed_collections,omitempty"`
-
-	unreadable int // Damage that is no torn end
-}
 
 // mismatch is one object that differs.
 type mismatch struct {
@@ -105,16 +66,17 @@ func newVerifyCmd() *cobra.Command {
 		Long: `Use it on recordings that you want to rely on, and after a disk failed.
 
 The verb reads every byte and replays the recording. At each sync point it compares the replayed heap with the list of
-live objects there: address, type and size of every object. Then it replays each ring file alone. It counts a
-difference that a known action of the collector explains is counted under the name of that action. Any other is a
-mismatch:
+live objects there: address, type and size of every object. Then it replays each ring file alone. Some collectors
+change objects in ways that the recording does not show, such as fillers of G1: such differences are counted by name,
+and are no mismatch. Any other difference is a mismatch:
 
 - missing: known, but not listed.
 - extra: listed, but not known.
 - different: known as something else.
 
-Each file is sound, torn (its recorder was stopped), corrupt, or too new. A file of another recording is foreign, and
-the verb does not read it. A renamed or copied file is misplaced. A file is missing only if collections are missing.
+Each file is sound, torn (cut off: its recorder was stopped, or it was not copied to the end), corrupt, or too new. A
+file of another recording is foreign, and the verb does not read it. A file that was renamed or copied within its
+folder is misplaced. Evicted files are not missing. The first line says how much of the recording is lost.
 
 --salvage writes the sound parts of a damaged recording into a new file, and changes nothing.`,
 		Example: `  heapcam verify incident.heapcam
@@ -184,6 +146,10 @@ func verifyAll(path string) (*verifyReply, error) {
 			if w := ringstore.Worst(vs); len(paths) > 1 && w != ringstore.Sound && w != ringstore.Torn {
 				continue // the verdicts say it
 			}
+			if _, _, serr := ringstore.Salvage(context.Background(), p, io.Discard); serr == nil && len(vs) > 0 {
+				out.worst = p
+				continue
+			}
 			return nil, err
 		}
 		err = out.recording(rec)
@@ -249,6 +215,7 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 	counts := newCensusSource(files...)
 	defer counts.Close()
 	counted := check.Counts(heap.NewCensus(counts))
+	last := 0.0
 	for {
 		c, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -259,20 +226,9 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 		}
 		sums.Collection(c)
 		counted.Collection(r, c)
-		v.Collections++
-		if c.Known {
-			v.Known++
-		}
-		if c.Synced {
-			v.SyncPoints++
-		}
-		v.Lost += c.EpochsLost
-		v.NoEvents += c.Missed()
-		if c.Listed > 0 {
-			v.Untold++
-			v.Listed += c.Listed
-			v.Proven += c.Proven
-		}
+		end := float64(c.Start+c.Dur) / 1e9
+		v.collection(c, last, end)
+		last = end
 	}
 	for _, c := range r.Compared {
 		v.Compared++
@@ -322,8 +278,14 @@ func printVerify(r *verifyReply) {
 	writeVerdict(r)
 	ui.Section(ui.Stdout, "Ring files")
 	printVerdicts(r.Verdicts)
-	ui.Section(ui.Stdout, "Replay against the listings at sync points")
+	if len(r.Files) > 0 {
+		ui.Section(ui.Stdout, "Replay against the listings at sync points")
+	}
+	told := slices.ContainsFunc(r.Verdicts, func(v ringstore.Verdict) bool { return v.State != ringstore.Sound })
 	for _, v := range r.Files {
+		if told { // above
+			v.Damage = nil
+		}
 		printVerified(&v)
 	}
 	if len(r.Explained) > 0 {
@@ -334,8 +296,10 @@ func printVerify(r *verifyReply) {
 		sort.Strings(ks)
 		ui.Fprintf(ui.Stdout, "  differences that the recorded facts explain, in objects: %s\n", strings.Join(ks, ", "))
 	}
-	ui.Fprintf(ui.Stdout, "  in all: %s, %s\n", ui.Plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
-	if len(r.Files) == 0 {
+	if len(r.Files) > 1 {
+		ui.Fprintf(ui.Stdout, "  in all: %s, %s\n", ui.Plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
+	}
+	if len(r.Files) == 0 && r.worst == "" {
 		return
 	}
 	switch w := ringstore.Worst(r.Verdicts); {
@@ -378,8 +342,13 @@ func (out *verifyReply) verdict() (ui.Style, ui.Flow) {
 			func(w ringstore.Verdict) bool { return follows(w.File, v.File) })
 	}
 	rest := ui.Flow("")
+	for _, v := range out.Files {
+		if !v.Alone {
+			rest += v.lost()
+		}
+	}
 	if compared > 0 {
-		rest = " All else agrees with the recorded listings."
+		rest += " All else agrees with the recorded listings."
 	}
 	files := func(s ...ringstore.State) ui.Flow {
 		sum := uint64(0)
@@ -410,15 +379,22 @@ func (out *verifyReply) verdict() (ui.Style, ui.Flow) {
 		return ui.Doubt, ui.Flowf("Collections may be missing: %s torn, and not only at the end of the recording.",
 			files(ringstore.Torn)) + rest
 	case n[ringstore.Torn] > 0:
-		return ui.Doubt, ui.Flowf("The recording is sound up to its end; %s, as after a kill.",
-			ui.Flow(ui.Plural(n[ringstore.Torn], "file")+" torn"))
+		last := uint64(0)
+		for _, v := range out.Files {
+			last = max(last, v.LastGC)
+		}
+		return ui.Doubt, ui.Flowf("The recording was cut off after collection %d, as by a kill or an incomplete "+
+			"copy. All "+
+			"before that is sound.", last) + rest
 	case out.Damaged > 0:
 		return ui.Bad, "A part of the recording cannot be read." + rest
+	case rest != "" && compared == 0:
+		return ui.Doubt, "The files are sound, but a part of the recording is missing." + rest
 	case compared == 0:
-		return ui.Good, "The files are sound. No sync point could be compared with a replay: each file begins with " +
-			"its only listing."
+		return ui.Good, "The recording is undamaged. To check the replay as well, verify needs a sync point " +
+			"that follows collections with object data; this recording has none."
 	}
-	return ui.Good, ui.Flowf("The recording is sound: %s compared with the replay, 0 mismatches.",
+	return ui.Good, ui.Flowf("The recording is undamaged: %s compared with the replay, 0 mismatches.",
 		ui.Flow(ui.Plural(compared, "sync point")))
 }
 
@@ -432,7 +408,8 @@ func printVerified(v *verified) {
 		ui.Fprintf(ui.Stdout, "    %s\n", ui.Sprintf(format, args...))
 	}
 	ui.Fprintf(ui.Stdout, "  %s\n", what)
-	line("%s, heap state known after %d; %s, %d compared, %s", ui.Text(ui.Plural(v.Collections, "collection")), v.Known,
+	line("%s, heap state known after %d of them; %s, %d compared, "+
+		"%s", ui.Text(ui.Plural(v.Collections, "collection")), v.Known,
 		ui.Text(ui.Plural(v.SyncPoints, "sync point")), v.Compared, ui.Text(mismatches(v.Mismatches)))
 	if v.Mismatches > 0 {
 		line("%d missing, %d extra, %d different", v.Missing, v.Extra, v.Different)
@@ -447,15 +424,17 @@ func printVerified(v *verified) {
 		return ui.Sprintf("; live objects not compared for %d after a Remark", n)
 	}
 	if v.Summaries > 0 && !v.Alone {
-		line("%s compared, with %d rows%s", ui.Text(ui.Plural(v.Summaries, "summary record")), v.SummaryRows,
+		line("checked against %s, %d rows%s", ui.Text(ui.Plural(v.Summaries, "summary")), v.SummaryRows,
 			swept(v.SummarySwept))
 	}
 	if v.Counted > 0 && !v.Alone {
-		line("%s compared with a counting replay%s", ui.Text(ui.Plural(v.Counted, "collection")), swept(v.CountedSwept))
+		line("%s checked by a second replay, which counts%s", ui.Text(ui.Plural(v.Counted, "collection")),
+			swept(v.CountedSwept))
 	}
 	if v.Untold > 0 && !v.Alone {
-		line("%s without object data: the identity of %d of %d listed objects is proven",
-			ui.Text(ui.Plural(v.Untold, "pause")), v.Proven, v.Listed)
+		line("%s without object data, such as full collections (this is no damage):", ui.Text(ui.Plural(v.Untold,
+			"pause")))
+		line("  of %d objects listed after them, %d could be matched with objects before", v.Listed, v.Proven)
 	}
 	for _, s := range append(v.Faults, v.Damage...) {
 		line("%s", ui.Prose(s))

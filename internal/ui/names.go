@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Lines breaks the name t into lines of at most width columns, where possible behind a dot, a slash or a comma, or before a
-// dollar sign or a bracket. Nothing is lost: who joins the lines has the name.
+// Lines breaks the name t into lines of at most width columns, where possible behind a dot, a slash or a comma, or
+// before a dollar sign or a bracket. Nothing is lost: who joins the lines has the name.
 func Lines(t Text, width int) (lines []Text) {
 	width = max(width, Width/5)
 	s := []rune(string(t))
@@ -32,8 +32,8 @@ func Lines(t Text, width int) (lines []Text) {
 // roomForNames is how many columns a name has at least beside what stands before it, or it gets lines of its own.
 const roomForNames = 40
 
-// Beside prints begin, and behind it the name t: in lines of at most Width columns, those that follow further to the right
-// than a row begins.
+// Beside prints begin, and behind it the name t: in lines of at most Width columns, those that follow further to the
+// right than a row begins.
 func Beside(w io.Writer, begin, t Text) {
 	at := utf8.RuneCountInString(string(begin))
 	if Width-at < roomForNames && at+utf8.RuneCountInString(string(t)) > Width {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ func Salvage(ctx context.Context, path string, w io.Writer) (*recording.Manifest
 	if r == nil {
 		r = &recording.Recording{Path: path}
 	}
-	if err != nil {
+	if err != nil && !slices.Contains(r.Problems, err) {
 		r.Problems = append(r.Problems, err)
 	}
 	defer r.Close()
@@ -44,6 +45,7 @@ func Salvage(ctx context.Context, path string, w io.Writer) (*recording.Manifest
 			d.Offset < segment.HeaderSize {
 			if f := segment.OpenHeadless(d.File, like); f != nil {
 				defer f.Close()
+				number(f, files)
 				files = append(files, f)
 			}
 		}
@@ -65,6 +67,17 @@ func Salvage(ctx context.Context, path string, w io.Writer) (*recording.Manifest
 		return nil, vs, segment.Corrupt(path, 0, "nothing in it is sound")
 	}
 	return m, vs, p.finish()
+}
+
+// number gives a file without a header, whose name may say nothing, one that none of files has.
+func number(f *segment.File, files []*segment.File) {
+	newest, taken := uint64(0), f.Index == 0
+	for _, o := range files {
+		newest, taken = max(newest, o.Index), taken || o.Index == f.Index
+	}
+	if taken {
+		f.Renumber(newest + 1)
+	}
 }
 
 func damagedFile(err error) string { return recording.VerdictOf("", err).File }

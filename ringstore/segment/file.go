@@ -70,6 +70,9 @@ func OpenHeadless(path string, like *File) *File {
 	return &File{Name: path, header: h, Index: h.Number, Session: h.Session, Size: st.Size, r: r, c: r}
 }
 
+// Renumber gives a file without a header a number.
+func (f *File) Renumber(n uint64) { f.Index, f.header.Number = n, n }
+
 func NewFile(name string, r io.ReaderAt, size int64) (*File, error) {
 	b := make([]byte, min(size, HeaderSize))
 	if _, err := r.ReadAt(b, 0); err != nil && err != io.EOF {
