@@ -2,8 +2,9 @@ package trace
 
 // Versions.
 const (
-	FormatVersion      = 2 // of blocks: the newest that this program reads
-	ProbeFormatVersion = 1 // of a probe's blocks
+	FormatVersion      = 3 // of blocks: the newest that this program reads
+	ProbeFormatVersion = 1 // of a probe's blocks, but for the next
+	SliceFormatVersion = 3 // of SLICE, and of EPOCH with events of version 3
 	ABIVersion         = 2 // of the shared ring's header
 )
 
@@ -98,6 +99,13 @@ const (
 	SyncEdenListed     = 1 // bit of Sync.Flags
 	SyncFirstOfSession = 2 // bit of Sync.Flags
 	SyncUncompacted    = 4 // bit of Sync.Flags: dead objects of regions that G1 did not compact may be listed
+)
+
+// Bits of Slice.Flags.
+const (
+	SliceFirst       = 1
+	SliceLast        = 2
+	SliceUncompacted = 4 // as SyncUncompacted
 )
 
 // Buckets of age of census rows: collections survived, as the object's header says.

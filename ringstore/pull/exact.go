@@ -129,6 +129,20 @@ func (c *cutting) keep(b trace.Block, info *segment.FrameInfo) (bool, error) {
 		}
 		c.ended = true
 		return false, nil
+	case trace.KindSlice:
+		y, err := trace.DecodeSlice(b)
+		if err != nil {
+			return false, err
+		}
+		if y.Time <= c.until || c.lastGC > 0 && y.GC <= c.lastGC {
+			stamp(y.GC, y.Time)
+			if y.First() {
+				info.Flags |= segment.FlagListing
+			}
+			return true, nil
+		}
+		c.ended = true
+		return false, nil
 	case trace.KindSamples:
 		all, err := trace.DecodeSamples(b)
 		for _, s := range all {

@@ -85,9 +85,9 @@ func (e *Encoder) Encode(dst, payload []byte) []byte {
 			if d, err := trace.DecodeDefs(b); err == nil {
 				e.learn(d.Types)
 			}
-		case trace.KindEpoch, trace.KindSync:
+		case trace.KindEpoch, trace.KindSync, trace.KindSlice:
 			_ = trace.TokenBlobs(b, func(tag trace.Tag, off int, tokens []byte) {
-				list := tag == trace.TagList || tag == trace.TagBirths
+				list := tag == trace.TagList || tag == trace.TagBirths || tag == trace.TagAgain
 				syms, ops, dests := len(e.syms), len(e.ops), len(e.dests)
 				if list {
 					e.mark()
