@@ -88,6 +88,7 @@
 #define HC_EV_AGAIN 47
 #define HC_EV_GAP 48
 #define HC_EV_END 49
+#define HC_EV_SAMPLETYPES 50
 #define HC_EV_COVERED 56
 #define HC_EV_COURSE 57
 #define HC_EV_TYPESUM 58

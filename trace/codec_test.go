@@ -192,8 +192,9 @@ func genSlice(t *rapid.T) *Slice {
 		Flags: genFlag.Draw(t, "flags"), Left: genAddr.Draw(t, "left"), Uncounted: genAddr.Draw(t, "uncounted"),
 		Time: genTime.Draw(t, "time"), Probe: genTime.Draw(t, "probe"), Pending: genRanges(t, "pending"),
 		Listed: genRanges(t, "listed"), Spaces: genSpaces(t), Regions: genRegions(t), Lists: genBlobs(t, "lists"),
-		Again: genBlobs(t, "again"), Samples: genLive(t), Objects: genNum.Draw(t, "objects"),
-		Bytes: genSize.Draw(t, "bytes"),
+		Again: genBlobs(t, "again"), Samples: genLive(t),
+		SampleTypes: list(t, "types", func() uint64 { return genType.Draw(t, "type") }),
+		Objects:     genNum.Draw(t, "objects"), Bytes: genSize.Draw(t, "bytes"),
 	}
 }
 

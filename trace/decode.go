@@ -254,6 +254,10 @@ func DecodeSlice(b Block) (*Slice, error) {
 			s.Again = append(s.Again, r.text[0])
 		case TagLiveSamples:
 			return "", addLive(&s.Samples, r)
+		case TagSampleTypes:
+			return "", readRecords(r.text[0], r.ev, func(rec *record) {
+				s.SampleTypes = append(s.SampleTypes, rec[0])
+			})
 		case TagTotal:
 			s.Objects, s.Bytes = n[0], n[1]
 			if totals++; totals > 1 {

@@ -152,6 +152,7 @@ func EncodeSlice(s *Slice) Block {
 		b = putBlob(b, TagAgain, blob)
 	}
 	b = putLive(b, s.Samples)
+	b = putRecords(b, TagSampleTypes, len(s.SampleTypes), func(i int) record { return record{s.SampleTypes[i]} })
 	b = put(b, TagTotal, []uint64{s.Objects, s.Bytes})
 	return block(KindSlice, b)
 }

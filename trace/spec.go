@@ -47,6 +47,7 @@ const (
 	TagAgain       Tag = 47
 	TagGap         Tag = 48
 	TagEnd         Tag = 49
+	TagSampleTypes Tag = 50
 	TagCovered     Tag = 56
 	TagCourse      Tag = 57
 	TagTypeSum     Tag = 58
@@ -197,7 +198,7 @@ var blockSpecs = []BlockSpec{
 	{KindLayout, "LAYOUT", nil, true},
 	{KindRefs, "REFS", nil, true},
 	{KindSlice, "SLICE", []Tag{TagSlice, TagPending, TagListed, TagSpace, TagRegions, TagList, TagAgain, TagLiveSamples,
-		TagTotal}, false},
+		TagSampleTypes, TagTotal}, false},
 }
 
 var events = []Event{
@@ -296,6 +297,8 @@ var events = []Event{
 	{Tag: TagPending, Name: "pending", Since: 3, Fields: blob, Form: BlobRecords, Record: "range", Records: ranges},
 	{Tag: TagListed, Name: "listed", Since: 3, Fields: blob, Form: BlobRecords, Record: "range", Records: ranges},
 	{Tag: TagAgain, Name: "again", Since: 3, Fields: blob, Form: BlobList},
+	{Tag: TagSampleTypes, Name: "sampletypes", Since: 3, Fields: blob, Form: BlobRecords, Record: "of",
+		Records: []Field{u("type", MaxTypeID)}},
 	{Tag: TagGap, Name: "gap", Fields: []Field{
 		en("reason", 1, 255, GapReasonNames), u("epochs", MaxCount), u("samples", MaxCount), u("time", MaxTime),
 	}},

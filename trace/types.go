@@ -187,6 +187,7 @@ type Slice struct {
 	Regions                    []RegionRun
 	Lists, Again               [][]byte
 	Samples                    []LiveSample // of the last one
+	SampleTypes                []uint64     // of the objects of Samples, in their order
 	Objects, Bytes             uint64       // in Lists and Again
 }
 
