@@ -306,8 +306,8 @@ func DecodeSync(b Block) (*Sync, error) {
 	return s, err
 }
 
-// TokenBlobs gives each blob of walk or list tokens of an EPOCH, SYNC or SLICE block with its offset in the payload. Other
-// events are checked as the decoders do; the blobs are not.
+// TokenBlobs gives each blob of walk or list tokens of an EPOCH, SYNC or SLICE block with its offset in the payload.
+// Other events are checked as the decoders do; the blobs are not.
 func TokenBlobs(b Block, each func(tag Tag, offset int, tokens []byte)) error {
 	if err := b.check(b.Kind); err != nil {
 		return err

@@ -1,7 +1,8 @@
 package trace
 
-// The encoders give blocks of the oldest version that has all their events, with seq 0, as the agent writes them; a caller that replaces a probe sets Seq and Version. They do not check ranges, remarks apart: what lies
-// beyond limits.go is refused by the decoders.
+// The encoders give blocks of the oldest version that has all their events, with seq 0, as the agent writes them; a
+// caller that replaces a probe sets Seq and Version. They do not check ranges, remarks apart: what lies beyond
+// limits.go is refused by the decoders.
 
 // EncodeMeta is the inverse of DecodeMeta.
 func EncodeMeta(m Meta) Block {

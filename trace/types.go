@@ -162,8 +162,8 @@ type Epoch struct {
 	Uncounted  []UncountedRow
 }
 
-// Lost says what a reader has to forget because epochs before this one were lost: those after the collection Since, 0:
-// none. What it knows in Cleared has gone; in Unknown there are objects that it has not heard of. Ranges do not overlap.
+// Lost says what a reader has to forget because epochs before this one were lost: those after the collection Since (0:
+// none). What it knows in Cleared has gone. In Unknown there are objects that it has not heard of.
 type Lost struct {
 	Since            uint64
 	Cleared, Unknown []Range
@@ -175,7 +175,7 @@ type UncountedRow struct {
 	Died, Gained CensusCell
 }
 
-// Slice is a decoded SLICE block: a part of a listing that is spread over several pauses, behind the epoch GC. Lists and
+// Slice is a decoded SLICE block: a part of a listing that is spread over several pauses, behind epoch GC. Lists and
 // Again are list-token blobs that alias the block; what Again lists was counted before.
 type Slice struct {
 	GC, Ramp, N, Reason, Flags uint64
