@@ -7,6 +7,7 @@
 
 #include "deflog.h"
 #include "epoch.h"
+#include "finish.h"
 #include "jvm.h"
 #include "log.h"
 #include "meta.h"
