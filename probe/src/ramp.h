@@ -18,7 +18,7 @@ bool ramp_behind(void);  // epochs were lost, and the next one may say what a re
 // The epoch, in this order.
 bool ramp_put_lost(struct enc *e, const struct heapmaps *m); // returns whether there was anything to say
 bool ramp_uncounted(void);                                   // what survivor space holds is not listed yet
-void ramp_evacuated(void);                                   // survivor space was emptied, and its moves are told
+void ramp_evacuated(void);                                   // survivor space was emptied, its moves are reported
 void ramp_forget(void);                                      // or: nothing is known of the moves of this pause
 
 // The listing behind it. A whole one begins and ends a ramp.

@@ -15,7 +15,7 @@ type Naive int
 const (
 	NaiveNot         Naive = iota
 	NaiveTop               // a slice lists up to the top of its pause, not of the ramp's start
-	NaiveMoves             // moves out of what is not listed yet are not told
+	NaiveMoves             // moves out of what is not listed yet are not reported
 	NaiveCensus            // one census for what is listed and what is not
 	NaiveCarry             // the census of lost epochs is lost with them
 	NaiveYoung             // a loss makes nothing but young space unknown
