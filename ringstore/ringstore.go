@@ -53,7 +53,7 @@ const (
 	FlagHead    = segment.FlagHead
 	FlagIndex   = segment.FlagIndex
 	FlagListing = segment.FlagListing
-	// FlagRamp marks the frame of a first slice, FlagComplete that of a last one.
+	// FlagRamp marks the frame of a slice; with FlagListing of the first, with FlagComplete of the last.
 	FlagRamp     = segment.FlagRamp
 	FlagComplete = segment.FlagComplete
 	FlagDefs     = segment.FlagDefs

@@ -43,8 +43,9 @@ func (s *Session) slice(b trace.Block, y *trace.Slice, start uint64) {
 
 // marks gives the flags of the frame of a slice.
 func (c *schedule) marks(y *trace.Slice) (flags uint8) {
+	flags = ringstore.FlagRamp
 	if y.First() {
-		flags |= ringstore.FlagListing | ringstore.FlagRamp
+		flags |= ringstore.FlagListing
 	}
 	if y.Last() && (y.First() || c.plan.Ramping()) {
 		flags |= ringstore.FlagComplete

@@ -290,6 +290,14 @@ static void put_listing(struct finish *f) {
     ask_again(f);
 }
 
+static void predict_listing(const struct finish *f) {
+    uint64_t bytes = heapmap()->list_bytes(&maps.finish);
+    if (ramp_allowed())
+        (void)budget_listing(bytes);
+    else if (f->depth == HC_DEPTH_SAMPLES || !f->reason)
+        (void)budget_listing_too_long(false, bytes);
+}
+
 // Inside the guard: a fault, and whatever is not understood, ends it early (siglongjmp).
 static void record(void *arg) {
     struct finish *f = arg;
@@ -304,8 +312,7 @@ static void record(void *arg) {
     bool sliced = put_slice(f);
     if (f->reason && !sliced) put_listing(f);
     if (!sliced && f->reason && f->depth != HC_DEPTH_SAMPLES) ramp_whole();
-    if (f->depth == HC_DEPTH_SAMPLES || !f->reason)
-        (void)budget_listing_too_long(false, heapmap()->list_bytes(&maps.finish));
+    predict_listing(f);
     unloading_freed(&maps, f->kind);
     finish_commit(f);
     retry_understood(f->depth != HC_DEPTH_SAMPLES);

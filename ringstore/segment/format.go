@@ -38,8 +38,8 @@ const (
 	FlagMarked = 16
 	// FlagSummary marks a frame that holds a SUMMARY block alone.
 	FlagSummary = 32
-	// FlagRamp beside FlagListing: the frame holds the first slice of a listing that is spread over several frames, the
-	// last of which has FlagComplete.
+	// FlagRamp marks a frame that holds a slice of a listing that is spread over several frames; with FlagListing the
+	// first one, with FlagComplete the last.
 	FlagRamp     = 64
 	FlagComplete = 128
 

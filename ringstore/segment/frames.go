@@ -77,7 +77,7 @@ func (f *File) frames(want func(Frame) bool, skim bool) iter.Seq2[FrameData, err
 				}
 				stored = stored[:fr.Stored]
 				if _, err = f.r.ReadAt(stored, fr.Offset+FrameSize); err == nil || err == io.EOF {
-					if skim && fr.Codec == codecColumns && fr.Flags&(FlagMarked|FlagListing) == FlagMarked &&
+					if skim && fr.Codec == codecColumns && fr.Flags&(FlagMarked|FlagListing|FlagRamp) == FlagMarked &&
 						crc32.Checksum(stored, castagnoli) == fr.crc {
 						d.Payload = fr.skim(stored, part)
 					}
