@@ -18,22 +18,25 @@ import (
 
 // CollectionRow is a collection of the window in the report. Times are ns.
 type CollectionRow struct {
-	GC      uint64         `json:"gc"`
-	JVMGC   uint64         `json:"jvm_gc"`
-	Time    time.Time      `json:"time"`
-	Kind    string         `json:"kind"`
-	Cause   string         `json:"cause"`
-	PauseNS uint64         `json:"pause_ns"`
-	ProbeNS uint64         `json:"probe_ns"`
-	SyncNS  uint64         `json:"sync_ns,omitempty"`
-	CycleNS uint64         `json:"cycle_ns,omitempty"` // of a concurrent cycle, from its first pause to its end
-	Pauses  uint64         `json:"pauses,omitempty"`   // of a concurrent cycle; PauseNS is their sum
-	Used    uint64         `json:"used_bytes"`
-	Known   bool           `json:"known"`
-	Objects uint64         `json:"objects"`
-	Bytes   uint64         `json:"bytes"`
-	Synced  bool           `json:"sync_point"`
-	Quality sites.Coverage `json:"coverage"`
+	GC      uint64    `json:"gc"`
+	JVMGC   uint64    `json:"jvm_gc"`
+	Time    time.Time `json:"time"`
+	Kind    string    `json:"kind"`
+	Cause   string    `json:"cause"`
+	PauseNS uint64    `json:"pause_ns"`
+	ProbeNS uint64    `json:"probe_ns"`
+	SyncNS  uint64    `json:"sync_ns,omitempty"`
+	CycleNS uint64    `json:"cycle_ns,omitempty"` // of a concurrent cycle, from its first pause to its end
+	Pauses  uint64    `json:"pauses,omitempty"`   // of a concurrent cycle; PauseNS is their sum
+	Used    uint64    `json:"used_bytes"`
+	Known   bool      `json:"known"`
+	Partial bool      `json:"partial,omitempty"` // objects and bytes are those that have been listed so far
+	Objects uint64    `json:"objects"`
+	Bytes   uint64    `json:"bytes"`
+	// Unlisted is how many bytes are not listed yet, if partial: the rest of the state is in them.
+	Unlisted uint64         `json:"unlisted_bytes,omitempty"`
+	Synced   bool           `json:"sync_point"`
+	Quality  sites.Coverage `json:"coverage"`
 	Usage
 }
 
@@ -74,10 +77,14 @@ type Report struct {
 	Missed         uint64         `json:"missed_collections"` // they posted no events: their pauses are unknown
 	LostSamples    uint64         `json:"lost_samples"`
 	UnknownGCs     int            `json:"collections_of_unknown_state"`
-	Damage         []string       `json:"damage"`
-	End            string         `json:"end"`
-	FirstLook      ui.Flow        `json:"look_first"`
-	Watched        *Watched       `json:"watched,omitempty"` // of ZGC, Shenandoah and Epsilon
+	// PartialGCs are collections after which a part of the state is known: that which has been listed so far.
+	PartialGCs int `json:"collections_of_partial_state,omitempty"`
+	// CompleteAfter is the collection whose slice completed the first listing that was spread over several; 0: none.
+	CompleteAfter uint64   `json:"complete_after,omitempty"`
+	Damage        []string `json:"damage"`
+	End           string   `json:"end"`
+	FirstLook     ui.Flow  `json:"look_first"`
+	Watched       *Watched `json:"watched,omitempty"` // of ZGC, Shenandoah and Epsilon
 
 	// Open says that Suspects is not known: a replay that follows objects finds it (Settle).
 	Open bool `json:"-"`
@@ -129,6 +136,11 @@ func MakeReport(from heap.Reader) (*Report, error) {
 			}
 			q := known.Quality(r)
 			row.Quality, rep.Quality = q, q
+			if rep.CompleteAfter == 0 && rep.PartialGCs > 0 {
+				rep.CompleteAfter = c.GC
+			}
+		} else if c.Partial {
+			rep.PartialGCs++
 		} else {
 			rep.UnknownGCs++
 		}
@@ -156,7 +168,8 @@ func MakeReport(from heap.Reader) (*Report, error) {
 func (rep *Report) collection(r *heap.Symbols, c *heap.Collection) CollectionRow {
 	row := CollectionRow{GC: c.GC, JVMGC: c.JVMGC, Time: collection.Wall(r, c.Start),
 		Kind: trace.PauseKindNames.String(c.Kind), Cause: c.Cause, PauseNS: c.Dur, ProbeNS: c.Probe,
-		SyncNS: c.SyncProbe, Used: c.Used, Known: c.Known, Objects: c.Objects, Bytes: c.Bytes, Synced: c.Synced}
+		SyncNS: c.SyncProbe, Used: c.Used, Known: c.Known, Objects: c.Objects, Bytes: c.Bytes, Synced: c.Synced,
+		Partial: c.Partial, Unlisted: c.Unlisted}
 	var before *CollectionRow
 	if n := len(rep.Collections); n > 0 {
 		before = &rep.Collections[n-1]

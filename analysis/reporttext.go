@@ -163,6 +163,9 @@ func (rep *Report) writeTrust(w io.Writer) {
 	if rep.SitesCut != "" {
 		ui.Datum(w, "Sites cut", ui.Prose(rep.SitesCut))
 	}
+	if rep.PartialGCs > 0 {
+		ui.Field(w, "Listing", rep.ramp())
+	}
 	ui.Field(w, "Missing", rep.missing())
 	collection.WriteMissed(w, "  No events", 16, rep.Missed)
 	if rep.Uncompacted {
@@ -171,6 +174,17 @@ func (rep *Report) writeTrust(w io.Writer) {
 	if len(rep.Suspects) == 0 && rep.OldCollections == 0 {
 		ui.Field(w, "Old space", "not collected in this recording: it is not known which objects died there")
 	}
+}
+
+// ramp says when a listing that was spread over collections was complete.
+func (rep *Report) ramp() ui.Flow {
+	n := ui.Plural(uint64(rep.PartialGCs), "collection")
+	if rep.CompleteAfter == 0 {
+		last := &rep.Collections[len(rep.Collections)-1]
+		return ui.Flowf("spread over %s and not complete: at the end %d objects are listed, %s are not", ui.Flow(n),
+			last.Objects, ui.Flow(ui.Bytes(last.Unlisted)))
+	}
+	return ui.Flowf("spread over %s; complete after collection %d", ui.Flow(n), rep.CompleteAfter)
 }
 
 // missing says what is not in the recording.

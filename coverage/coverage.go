@@ -191,6 +191,10 @@ type Live struct {
 	fresh, live map[uint64]sample
 	q           Figure
 	scans       int
+
+	ramp      ramp
+	gc        uint64 // of the newest epoch
+	gap, knew bool   // epochs after it were lost; all was known before
 }
 
 // NewLive begins with nothing known. types is the caller's and must hold the types of the blocks given.
@@ -213,8 +217,14 @@ func (l *Live) Samples(ss []trace.Sample) {
 	}
 }
 
-// Lost says that epochs are missing: nothing is known until the next sync point.
-func (l *Live) Lost() { l.known = false }
+// Lost says that epochs are missing: nothing is known until the next sync point, unless the next epoch counts for them,
+// too.
+func (l *Live) Lost() {
+	if !l.gap {
+		l.gap, l.knew = true, l.known
+	}
+	l.known = false
+}
 
 // Held gives how many samples are remembered.
 func (l *Live) Held() int { return len(l.fresh) + len(l.live) }
@@ -222,9 +232,7 @@ func (l *Live) Held() int { return len(l.fresh) + len(l.live) }
 // Epoch takes in a collection.
 func (l *Live) Epoch(e *trace.Epoch) {
 	l.sweeps.Pause(&e.Pause)
-	if e.Pause.Flags&trace.PauseExact == 0 {
-		l.known = false
-	}
+	l.heal(e)
 	for _, r := range e.Resolved {
 		s, ok := l.fresh[r.ID]
 		if _, twice := l.live[r.ID]; ok && !twice && len(l.live) < maxFresh {
@@ -243,27 +251,14 @@ func (l *Live) Epoch(e *trace.Epoch) {
 	if e.Pause.Flags&trace.PauseEdenKept == 0 {
 		clear(l.fresh)
 	}
+	if l.ramp.open && !l.census(e, &l.ramp.total, true) {
+		l.ramp.open = false
+	}
 	if !l.known {
 		return
 	}
-	for _, r := range e.Census {
-		if !l.types.Known(r.Type) { // as the listings have it; bounds the table
-			l.known = false
-			return
-		}
-		for _, i := range [...]int{trace.CensusBornYoung, trace.CensusBornOld} {
-			if c := r.Cells[i]; c != (trace.CensusCell{}) {
-				l.total.Add(uint32(r.Type), Count(c))
-			}
-		}
-	}
-	// Deaths after all births: a row of one bucket may take what a row of another has given.
-	for _, r := range e.Census {
-		for _, i := range [...]int{trace.CensusDiedYoung, trace.CensusDiedOld} {
-			if c := r.Cells[i]; c != (trace.CensusCell{}) {
-				l.total.Sub(uint32(r.Type), Count(c))
-			}
-		}
+	if l.known = l.census(e, &l.total, false); !l.known {
+		return
 	}
 	l.settle()
 }
@@ -318,7 +313,7 @@ func (l *Live) Sync(s *trace.Sync) error {
 			l.fresh[x.ID] = v
 		}
 	}
-	l.live, l.known = live, len(s.Lists) > 0
+	l.live, l.known, l.gap, l.ramp.open, l.gc = live, len(s.Lists) > 0, false, false, s.GC
 	if l.known {
 		l.sweeps.Listed()
 		l.settle()

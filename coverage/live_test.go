@@ -97,6 +97,11 @@ func feed(t testing.TB, l *Live, b trace.Block) {
 		if e, err = trace.DecodeEpoch(b); err == nil {
 			l.Epoch(e)
 		}
+	case trace.KindSlice:
+		var s *trace.Slice
+		if s, err = trace.DecodeSlice(b); err == nil {
+			err = l.Slice(s)
+		}
 	case trace.KindSync:
 		var s *trace.Sync
 		if s, err = trace.DecodeSync(b); err == nil {

@@ -94,19 +94,40 @@ func (c *Control) Waiting() bool { return c.open }
 // Stats gives the counters.
 func (c *Control) Stats() Stats { return c.stats }
 
+// Step sends a stop for one slice of a listing (docs/design/0019-rolling-sync-points.md), unless one is under way or
+// the method is off. Such a stop is short, so invariant 2 does not bound it; the caller does. It never collects:
+// a full collection would end the listing. It reports whether it was sent; the error is that of sending.
+func (c *Control) Step(v View) (sent bool, err error) {
+	c.answered(v)
+	if c.off || c.open {
+		return false, nil
+	}
+	ticket, err := c.send(shmring.MethodWalk)
+	if err != nil {
+		return false, fmt.Errorf("emergency: %w", err)
+	}
+	c.ticket, c.sentAt, c.open = ticket, v.Now, true
+	c.stats.Sent++
+	return true, nil
+}
+
+// answered takes note of the answer to what was sent.
+func (c *Control) answered(v View) {
+	switch {
+	case !c.open:
+	case v.Answered >= c.ticket:
+		c.open = false
+		c.stats.Answered++
+	case v.Now.Sub(c.sentAt) >= Timeout:
+		c.open = false
+		c.stats.TimedOut++
+	}
+}
+
 // Poll decides whether an emergency is needed and sends it. It reports whether one was sent; the error is that of
 // sending.
 func (c *Control) Poll(v View) (sent bool, err error) {
-	if c.open {
-		switch {
-		case v.Answered >= c.ticket:
-			c.open = false
-			c.stats.Answered++
-		case v.Now.Sub(c.sentAt) >= Timeout:
-			c.open = false
-			c.stats.TimedOut++
-		}
-	}
+	c.answered(v)
 	if !v.Due || v.Room >= v.Reserve {
 		return false, nil
 	}

@@ -17,7 +17,12 @@ type Census struct {
 	Cursor
 	Unsure bool // the counts in the stream contradict each other: Totals may be wrong
 
-	totals *totals
+	totals *totals // of the state, or of what ramp has counted
+	// A listing in slices is counted beside the totals that are known, and is the newer count when it is complete.
+	ramp     *totals // nil: none is under way
+	number   uint64  // of it
+	unlisted uint64  // bytes that it has not counted
+	all      bool    // totals are those of the state
 }
 
 // NewCensus begins at the start of src.
@@ -71,32 +76,93 @@ func (t *totals) subtract(typ uint64, n Count) bool {
 // apply applies the census of an exact epoch. Deaths come after all births: a row of one bucket may take what a row of
 // another has given.
 func (r *Census) apply(e *trace.Epoch) error {
-	if len(e.Census) == 0 && len(e.Allocs)+len(e.Moves)+len(e.Births)+len(e.Freed) > 0 {
+	if len(e.Census)+len(e.Uncounted) == 0 && len(e.Allocs)+len(e.Moves)+len(e.Births)+len(e.Freed) > 0 {
 		r.Unsure = true // of a probe that counts nothing, or nothing was born and nothing died
 	}
+	if r.all {
+		r.sum(r.totals, e)
+		for i := range e.Uncounted {
+			row := &e.Uncounted[i]
+			if !r.totals.subtract(row.Type, Count(row.Died)) {
+				r.Unsure = true
+			}
+		}
+	}
+	if r.ramp != nil {
+		for i := range e.Uncounted {
+			r.ramp.add(uint32(min(e.Uncounted[i].Type, state.DenseTypes)), Count(e.Uncounted[i].Gained))
+		}
+		r.sum(r.ramp, e)
+	}
+	return nil
+}
+
+// sum applies the census to t.
+func (r *Census) sum(t *totals, e *trace.Epoch) {
 	for i := range e.Census {
 		row := &e.Census[i]
 		for _, c := range [...]trace.CensusCell{row.Cells[trace.CensusBornYoung], row.Cells[trace.CensusBornOld]} {
 			if c != (trace.CensusCell{}) {
-				r.totals.add(uint32(min(row.Type, state.DenseTypes)), Count(c))
+				t.add(uint32(min(row.Type, state.DenseTypes)), Count(c))
 			}
 		}
 	}
 	for i := range e.Census {
 		row := &e.Census[i]
 		for _, c := range [...]trace.CensusCell{row.Cells[trace.CensusDiedYoung], row.Cells[trace.CensusDiedOld]} {
-			if c != (trace.CensusCell{}) && !r.totals.subtract(row.Type, Count(c)) {
+			if c != (trace.CensusCell{}) && !t.subtract(row.Type, Count(c)) {
 				r.Unsure = true
 			}
 		}
 	}
-	return nil
+}
+
+func (r *Census) lose(*trace.Lost) {} // the epoch's census has what the lost ones would have had
+
+func (r *Census) known() (all bool, unlisted uint64) { return r.all, r.unlisted }
+
+func (r *Census) forget() { r.ramp, r.all = nil, false }
+
+// slice counts a part of a listing.
+func (r *Census) slice(s *trace.Slice) (follows bool, find attach, err error) {
+	if s.First() {
+		r.ramp, r.number = &totals{}, s.Ramp
+		if !r.all {
+			r.set(r.ramp)
+		}
+	}
+	if r.ramp != nil && s.Ramp == r.number {
+		for _, blob := range s.Lists {
+			l := trace.NewListTokens(blob, r.Sizes())
+			if err := r.ramp.count(&l, nil); err != nil {
+				return false, nil, err
+			}
+		}
+		r.unlisted = 8 * s.Uncounted
+		if s.Uncounted == 0 {
+			r.set(r.ramp)
+			r.all, r.ramp = true, nil
+		}
+	}
+	types := map[uint64]uint64{}
+	for i := range min(len(s.Samples), len(s.SampleTypes)) {
+		types[s.Samples[i].ID] = s.SampleTypes[i]
+	}
+	return r.all || r.ramp != nil, func(l *trace.LiveSample, x *Sample) bool {
+		if x.Type == 0 {
+			x.Type = types[l.ID]
+		}
+		return true
+	}, nil
 }
 
 func (r *Census) resolve(_, _, _ uint64) bool { return true }
 
 // list counts the listing, unless it says nothing new.
 func (r *Census) list(s *trace.Sync) (attach, error) {
+	if len(s.Lists) > 0 {
+		r.all, r.ramp = true, nil
+	}
 	if len(s.Lists) == 0 || r.agrees(s) {
 		return func(*trace.LiveSample, *Sample) bool { return true }, nil
 	}

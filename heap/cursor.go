@@ -33,8 +33,10 @@ type Collection struct {
 	trace.Pause
 	Spaces               []trace.Space
 	Known                bool   // the state after it is known
-	Synced               bool   // it has a sync point
-	Objects, Bytes       uint64 // of the state, if known
+	Partial              bool   // of the state, a part is known: that which the slices of a listing have had so far
+	Synced               bool   // it has a sync point, or the last slice of one
+	Objects, Bytes       uint64 // of the state, or of the part that is known
+	Unlisted             uint64 // if partial: bytes that no slice has listed yet; the rest of the state is in them
 	Used                 uint64 // bytes, all spaces, after it
 	Born, Died, Promoted trace.CensusCell
 	Census               []trace.CensusRow // the rows that these are sums of, by type
@@ -82,6 +84,8 @@ type Cursor struct {
 	Findings
 	Totals Totals // of the state after the newest collection, if Known
 	Known  bool
+	// Partial says that a part of the state is known: a listing in slices is under way.
+	Partial bool
 	// First is the first collection after which the state was known, 0 if none yet; Ends gives the end of each pause,
 	// ns since the probe's start.
 	First uint64
@@ -97,6 +101,7 @@ type Cursor struct {
 	gc      uint64
 	pending *Collection // read, its sync point may follow
 	lost    uint64      // epochs, since the newest collection
+	follows bool        // the model knows the state, or a part of it
 	matcher match.Matcher
 	sweeps  trace.Sweeps
 	// beforePause: the state before the newest epoch, which is not exact, is still there.
@@ -105,8 +110,17 @@ type Cursor struct {
 
 // model is what a reader keeps of the objects: all of them (Replay), or how many there are of each type (Census).
 type model interface {
-	// apply applies an exact epoch to the known state.
+	// lose applies what an epoch says of those that were lost before it.
+	lose(l *trace.Lost)
+	// apply applies an exact epoch to what is known of the state.
 	apply(e *trace.Epoch) error
+	// known says how much is known of the state that the model follows: all, or all but what lies in so many bytes.
+	known() (all bool, unlisted uint64)
+	// slice takes in a part of a listing. follows: something is known behind it. find is as for list; nil while not all
+	// is listed.
+	slice(s *trace.Slice) (follows bool, find attach, err error)
+	// forget says that nothing is known any more.
+	forget()
 	// resolve puts a sample on the object at addr; false if there is none.
 	resolve(addr, id, birth uint64) bool
 	// list replaces the state by a sync point's listing, if it has one, and gives what looks for the objects of the
@@ -168,7 +182,7 @@ func (r *Cursor) Next() (*Collection, error) {
 		if err != nil {
 			c := r.settled()
 			r.Damage = append(r.Damage, err)
-			r.Known = false
+			r.forget()
 			if c != nil {
 				return c, nil
 			}
@@ -200,8 +214,8 @@ func (r *Cursor) Next() (*Collection, error) {
 				return nil, err
 			}
 			r.fault("%v", err)
-			if b.Kind == trace.KindEpoch || b.Kind == trace.KindSync {
-				r.Known = false
+			if b.Kind == trace.KindEpoch || b.Kind == trace.KindSync || b.Kind == trace.KindSlice {
+				r.forget()
 			}
 		}
 	}
@@ -210,22 +224,43 @@ func (r *Cursor) Next() (*Collection, error) {
 // settled gives the pending collection if its state is known, before something is read that ends the knowledge: what is
 // lost later does not make it unknown. One whose state is not known waits for its sync point.
 func (r *Cursor) settled() *Collection {
-	if r.pending == nil || !r.Known {
+	if r.pending == nil || !r.Known && !r.Partial {
 		return nil
 	}
 	return r.close()
+}
+
+// forget says that nothing is known of the state any more.
+func (r *Cursor) forget() {
+	r.Known, r.Partial = false, false
+	if r.follows {
+		r.follows = false
+		r.model.forget()
+	}
+}
+
+// weigh says how much is known of the state.
+func (r *Cursor) weigh() {
+	all := false
+	if r.follows {
+		all, _ = r.model.known()
+	}
+	r.Known, r.Partial = all, r.follows && !all
 }
 
 // close completes the pending collection.
 func (r *Cursor) close() *Collection {
 	c := r.pending
 	r.pending = nil
-	c.Known = r.Known
+	c.Known, c.Partial = r.Known, r.Partial
 	r.Ends[c.GC] = c.End()
-	if r.Known {
-		if r.First == 0 {
-			r.First = c.GC
-		}
+	if r.Known && r.First == 0 {
+		r.First = c.GC
+	}
+	if r.Partial {
+		_, c.Unlisted = r.model.known()
+	}
+	if r.Known || r.Partial {
 		c.Objects, c.Bytes = uint64(r.Totals.Objects()), r.Totals.Bytes()
 	}
 	c.LiveSamples, c.SampledBytes = len(r.Live), r.LiveBytes
@@ -253,13 +288,15 @@ func (r *Cursor) handle(b trace.Block) error {
 		return r.epoch(b)
 	case trace.KindSync:
 		return r.sync(b)
+	case trace.KindSlice:
+		return r.slice(b)
 	case trace.KindGap:
 		g, err := trace.DecodeGap(b)
 		if err == nil {
 			r.Gaps = append(r.Gaps, g)
 			r.lost += g.Epochs
-			if g.Epochs > 0 {
-				r.Known = false
+			if g.Epochs > 0 { // the next epoch may say how to do without
+				r.Known, r.Partial = false, false
 			}
 		}
 		return err
@@ -287,28 +324,41 @@ func (r *Cursor) epoch(b trace.Block) error {
 	if err != nil {
 		return err
 	}
+	behind := r.lost > 0
 	if r.gc != 0 && e.Pause.GC != r.gc+1 {
-		r.Known = false
+		behind = true
 		r.Skip(r.gc+1, e.Pause.GC) // samples of any phase since
 		if e.Pause.GC > r.gc {
 			r.lost = max(r.lost, e.Pause.GC-r.gc-1) // the gap reports the same number
 		}
+	}
+	exact := e.Pause.Flags&trace.PauseExact != 0
+	switch {
+	case !behind:
+	case exact && r.follows && e.Lost.Since != 0 && e.Lost.Since == r.gc:
+		r.model.lose(&e.Lost)
+		r.weigh()
+	default:
+		r.forget()
 	}
 	r.gc = e.Pause.GC
 	r.sweeps.Pause(&e.Pause)
 	r.pending = newCollection(e, r.lost)
 	r.lost = 0
 	r.beforePause = false
-	if e.Pause.Flags&trace.PauseExact == 0 {
-		r.beforePause, r.Known = r.Known, false
+	if !exact {
+		r.beforePause = r.Known
+		r.forget()
 	}
 	if k := e.Pause.Kind; k == trace.PauseRemark || k == trace.PauseCleanup {
 		r.matcher.Swept = true
 	}
-	if r.Known {
+	if r.follows {
 		if err := r.model.apply(e); err != nil {
-			r.Known = false
+			r.forget()
 			r.fault("collection %d: %v", r.gc, err)
+		} else if !r.Known {
+			r.weigh()
 		}
 	}
 	for _, s := range e.Resolved {
@@ -316,7 +366,7 @@ func (r *Cursor) epoch(b trace.Block) error {
 		if !ok {
 			birth = samples.NoBirth
 		}
-		if r.Known && !r.model.resolve(s.Addr, s.ID, birth) {
+		if r.follows && !r.model.resolve(s.Addr, s.ID, birth) {
 			r.fault("collection %d: sample %d resolved to %d, where nothing stands", r.gc, s.ID, s.Addr)
 		}
 	}
@@ -331,7 +381,7 @@ func (r *Cursor) epoch(b trace.Block) error {
 		r.EmptyEden()
 		r.matcher.Eden = false
 	}
-	if r.Known { // of an inexact epoch the listing needs the regions before
+	if r.follows { // of an inexact epoch the listing needs the regions before
 		r.matcher.Regions = e.Regions
 	}
 	return nil
@@ -374,7 +424,8 @@ func (r *Cursor) sync(b trace.Block) error {
 		return errLater
 	}
 	if r.gc != 0 && s.GC != r.gc { // the epoch that it belongs to is missing
-		r.Known, r.beforePause = false, false
+		r.forget()
+		r.beforePause = false
 		if s.GC > r.gc {
 			r.lost = max(r.lost, s.GC-r.gc)
 		}
@@ -400,12 +451,59 @@ func (r *Cursor) sync(b trace.Block) error {
 		r.fault("sync point at collection %d: total says %d objects, %d bytes; listed are %d, %d", s.GC, s.Objects,
 			s.Bytes, n, b)
 	}
-	r.Known, r.gc, r.beforePause = true, s.GC, false
+	r.Known, r.Partial, r.follows, r.gc, r.beforePause = true, false, true, s.GC, false
 	r.sweeps.Listed()
 	r.Uncompacted = r.Uncompacted || s.Flags&trace.SyncUncompacted != 0
 	r.matcher.Eden, r.matcher.Swept, r.matcher.Regions = s.Flags&trace.SyncEdenListed != 0, false, s.Regions
 	r.Adopt(s.Samples, r.Site, find)
 	if c == nil && r.OnListing != nil {
+		r.OnListing(s.GC)
+	}
+	return nil
+}
+
+// slice takes in a part of a listing.
+func (r *Cursor) slice(b trace.Block) error {
+	s, err := trace.DecodeSlice(b)
+	if err != nil {
+		return err
+	}
+	c := r.pending
+	if c != nil && s.GC != c.GC {
+		return errLater
+	}
+	if r.gc != 0 && s.GC != r.gc { // the epoch that it belongs to is missing
+		r.forget()
+		if s.GC > r.gc {
+			r.lost = max(r.lost, s.GC-r.gc)
+		}
+	}
+	r.matcher.Spaces = s.Spaces
+	if c != nil {
+		r.matcher.Spaces = c.Spaces
+		c.SyncProbe += s.Probe
+	}
+	start := !r.follows && s.First()
+	follows, find, err := r.model.slice(s)
+	if err != nil {
+		return err
+	}
+	if !follows {
+		return nil
+	}
+	r.follows, r.gc, r.beforePause = true, s.GC, false
+	r.Uncompacted = r.Uncompacted || s.Flags&trace.SliceUncompacted != 0
+	if start {
+		r.matcher.Regions, r.matcher.Eden, r.matcher.Swept = s.Regions, false, false
+	}
+	r.weigh()
+	if s.Last() {
+		r.Adopt(s.Samples, r.Site, find)
+		if c != nil {
+			c.Synced = true
+		}
+	}
+	if c == nil && r.Known && r.OnListing != nil {
 		r.OnListing(s.GC)
 	}
 	return nil

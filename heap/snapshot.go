@@ -109,6 +109,7 @@ func (s *Snapshot) Resume(names *Names, lives *Lives, src BlockSource) *Replay {
 	r.Samples = samples.Resume(lives.Live(s.C.GC), s.cursor.Taken)
 	r.matcher.Symbols = known
 	r.blocks, r.model = blockReader{src: &after{src: src, gc: s.C.GC}}, r
+	r.listed.Know()
 	state := r.from.State
 	state.Continue()
 	r.set(state)
@@ -146,6 +147,12 @@ func (a *after) Next() (trace.Block, error) {
 			a.past = true
 		case trace.KindSync: // one of a later collection stands for a lost epoch
 			s, err := trace.DecodeSync(b)
+			if err == nil && s.GC <= a.gc {
+				continue
+			}
+			a.past = true
+		case trace.KindSlice:
+			s, err := trace.DecodeSlice(b)
 			if err == nil && s.GC <= a.gc {
 				continue
 			}

@@ -15,7 +15,8 @@
 /* ---- versions ---------------------------------------------------------------------------------------------------- */
 
 #define HC_ABI_VERSION 2            /* shared ring header; a reader refuses a later one */
-#define HC_FORMAT_VERSION 1         /* version byte of each block of a probe; the agent's META blocks have 2 */
+#define HC_FORMAT_VERSION 1         /* version byte of a probe's blocks, but for the next; the agent's META blocks: 2 */
+#define HC_FORMAT_SLICES 3          /* of SLICE, and of EPOCH with events of version 3 */
 #define HC_FORMAT_CONCURRENT 3      /* the same of a collector whose objects have no address */
 
 /* ---- block ------------------------------------------------------------------------------------------------------- */
@@ -44,6 +45,7 @@
 #define HC_KIND_SUMMARY 8           /* the agent's; no probe sends it */
 #define HC_KIND_LAYOUT 9            /* reserved */
 #define HC_KIND_REFS 10             /* reserved */
+#define HC_KIND_SLICE 11
 
 /* ---- events: one tag byte, then the fields of that row in docs/format/stream.md ---------------------------------- */
 
@@ -74,17 +76,26 @@
 #define HC_EV_RESOLVED 31
 #define HC_EV_SAMPLEDEAD 32
 #define HC_EV_CENSUS 33
-#define HC_EV_CYCLE 34
-#define HC_EV_STOPS 35
-#define HC_EV_SURVIVED 36
-#define HC_EV_UNWATCHED 37
+#define HC_EV_LOST 34               /* this one to HC_EV_UNCOUNTED: in blocks of version 3 */
+#define HC_EV_CLEARED 35
+#define HC_EV_UNKNOWN 36
+#define HC_EV_UNCOUNTED 37
+#define HC_EV_CYCLE 38
+#define HC_EV_STOPS 39
 #define HC_EV_SYNCPOINT 40
 #define HC_EV_LIST 41
 #define HC_EV_LIVESAMPLES 42
 #define HC_EV_TOTAL 43
-#define HC_EV_WATCHING 44
+#define HC_EV_SLICE 44
+#define HC_EV_PENDING 45
+#define HC_EV_LISTED 46
+#define HC_EV_AGAIN 47
 #define HC_EV_GAP 48
 #define HC_EV_END 49
+#define HC_EV_SAMPLETYPES 50
+#define HC_EV_SURVIVED 51
+#define HC_EV_UNWATCHED 52
+#define HC_EV_WATCHING 53
 #define HC_EV_COVERED 56
 #define HC_EV_COLLECTION 57
 #define HC_EV_TYPESUM 58
@@ -182,6 +193,11 @@
 #define HC_SF_EDEN 1                /* eden listed */
 #define HC_SF_FIRST 2               /* first of the session */
 #define HC_SF_UNCOMPACTED 4         /* dead objects of regions that G1 did not compact may be listed */
+
+/* slice.flags */
+#define HC_SLICE_FIRST 1            /* reading can start here */
+#define HC_SLICE_LAST 2             /* the state is complete */
+#define HC_SLICE_UNCOMPACTED 4      /* as HC_SF_UNCOMPACTED */
 
 /* census rows: bits of the mask, and buckets of age (collections survived) */
 #define HC_CENSUS_BORN_YOUNG 1
@@ -320,6 +336,7 @@
 #define HC_RING_OFF_TAIL 256
 #define HC_RING_OFF_AGENT_HEARTBEAT 264
 #define HC_RING_OFF_AGENT_GENERATION 272
+#define HC_RING_OFF_SLICES 280
 #define HC_RING_OFF_SYNC_WANTED 320
 #define HC_RING_OFF_EMERGENCY 328
 #define HC_RING_OFF_EMERGENCY_METHOD 336

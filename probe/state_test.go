@@ -23,7 +23,6 @@ var outlive = map[string]string{
 	"recording_no":          "recording.c",
 	"pristine":              "recording.c",
 	"memory_lock":           "recording.c",
-	"copy_by_file":          "what the process may call holds for all recordings",
 	"pieces":                "recording.c",
 	"guard_env":             "the guard's, within one pause",
 	"armed":                 "likewise",

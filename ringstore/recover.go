@@ -111,10 +111,12 @@ func (s *Store) recover(st vfs.Info, newest bool, rec *Recovery) error {
 	s.number = max(s.number, f.Index)
 	if f.Sealed() {
 		s.source = max(s.source, f.Window().Source)
+		out.Listing = f.Listing()
 		return keep(nil)
 	}
 	x, end, err := f.Recover()
 	s.source = max(s.source, x.Info.Source)
+	out.Listing, _ = x.Listing()
 	if err != nil {
 		return keep(err)
 	}

@@ -53,10 +53,13 @@ const (
 	FlagHead    = segment.FlagHead
 	FlagIndex   = segment.FlagIndex
 	FlagListing = segment.FlagListing
-	FlagDefs    = segment.FlagDefs
-	FlagMarked  = segment.FlagMarked
-	FlagSummary = segment.FlagSummary
-	MaxFrame    = segment.MaxFrame
+	// FlagRamp marks the frame of a slice; with FlagListing of the first, with FlagComplete of the last.
+	FlagRamp     = segment.FlagRamp
+	FlagComplete = segment.FlagComplete
+	FlagDefs     = segment.FlagDefs
+	FlagMarked   = segment.FlagMarked
+	FlagSummary  = segment.FlagSummary
+	MaxFrame     = segment.MaxFrame
 
 	None     = segment.None
 	Partial  = segment.Partial

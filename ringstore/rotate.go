@@ -25,7 +25,8 @@ func (s *Store) Rotate(head []byte, info segment.FrameInfo) (err error) {
 	}
 	s.survey()
 	info.Flags = info.Flags&^segment.FlagIndex | segment.FlagHead
-	listing := info.Flags&segment.FlagListing != 0
+	ramp := info.Flags&segment.FlagRamp != 0
+	listing := info.Flags&segment.FlagListing != 0 && !ramp
 	if listing {
 		defer func() {
 			if err != nil {
@@ -48,12 +49,25 @@ func (s *Store) Rotate(head []byte, info segment.FrameInfo) (err error) {
 	if held := s.holds.size(); need+overhead+held > s.quota.Limit() { // no eviction would help
 		return heldError(need, held)
 	}
-	undo := s.quota.Head(stored, listing)
-	if err = s.makeRoom(need); err == nil {
+	var undo func()
+	if room := need; ramp {
+		undo = s.quota.Ramp(stored)
+		if room += s.quota.Reserve() - stored; room+overhead+s.holds.size() > s.quota.Limit() {
+			room = need // it may be less this time
+		}
+		err = s.makeRoom(need, room, info.Flags&segment.FlagComplete == 0)
+	} else {
+		undo = s.quota.Head(stored, listing)
+		err = s.makeRoom(need, need, false)
+	}
+	if err == nil {
 		err = s.begin(all, info)
 	}
 	if err != nil && s.active != nil {
 		undo()
+	}
+	if err == nil && info.Flags&segment.FlagComplete != 0 {
+		s.quota.Ramped(stored)
 	}
 	return err
 }
@@ -62,20 +76,21 @@ func heldError(need, held int64) error {
 	return fmt.Errorf("%d bytes needed beside %d that a pull holds: %w", need, held, quota.ErrNoRoom)
 }
 
-// makeRoom evicts what a new segment that begins with so many bytes needs.
-func (s *Store) makeRoom(need int64) error {
+// makeRoom evicts what a new segment needs that begins with so many bytes, and needs so much room soon. keep: it is not
+// complete with that, so that one that is has to stay.
+func (s *Store) makeRoom(need, room int64, keep bool) error {
 	var trimmed error
 	if s.active != nil {
 		trimmed = s.active.Trim()
 	}
 	m, target, low := s.quota.Max(), s.quota.Target(), s.quota.Low()
-	for len(s.sealed) > 0 {
+	for i := s.victim(keep); i >= 0; i = s.victim(keep) {
 		t := s.usage().Total
-		if t+need+s.quota.Refused() <= s.quota.Limit() &&
-			(t+max(need, target) <= m || t-overhead-s.sealed[0].Size < low) {
+		if t+room+s.quota.Refused() <= s.quota.Limit() &&
+			(t+max(room, target) <= m || t-overhead-s.sealed[i].Size < low) {
 			break
 		}
-		if err := s.evict(); err != nil {
+		if err := s.evict(i); err != nil {
 			return err
 		}
 	}
@@ -83,8 +98,11 @@ func (s *Store) makeRoom(need int64) error {
 		if trimmed != nil { // it is blocks without content that are in the way
 			return fmt.Errorf("give back what was taken ahead: %w", trimmed)
 		}
+		if l, _ := s.active.Listing(); keep && l == segment.Complete {
+			return fmt.Errorf("%d bytes needed beside the only complete file: %w", need, quota.ErrNoRoom)
+		}
 		s.seal()
-		if err := s.evict(); err != nil {
+		if err := s.evict(max(s.victim(keep), 0)); err != nil {
 			return err
 		}
 	}

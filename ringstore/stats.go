@@ -1,5 +1,7 @@
 package ringstore
 
+import "github.com/heapcam/heapcam/ringstore/segment"
+
 // Stats is how a store stands, in bytes where not said otherwise. Counters count since Open.
 type Stats struct {
 	Bytes  int64 // all that occupies blocks
@@ -8,6 +10,8 @@ type Stats struct {
 	Target int64 // T
 	Limit  int64 // M(1+d), less while the disk is full or keep_free is reached
 	Files  int
+	// Complete is how many files hold a complete listing.
+	Complete int
 
 	Rotate    bool    // none is open, a file has reached T, or the total M, or a frame was refused
 	Guarantee bool    // a sync point and the largest frame fit into d·M, so M(1−d) of complete trace is kept
@@ -35,9 +39,17 @@ func (s *Store) Stats() Stats {
 		Evicted: s.counts.evicted, Cut: s.counts.cut, Faults: s.counts.faults, Written: s.counts.written,
 		HeldBytes: u.Held, Foreign: s.foreign,
 	}
+	for i := range s.sealed {
+		if s.sealed[i].Listing == segment.Complete {
+			st.Complete++
+		}
+	}
 	st.Rotate = s.active == nil || s.active.Distrusted() || q.Outgrown(s.active.Size(), u)
 	if s.active != nil {
 		st.Active = s.active.Size()
+		if l, _ := s.active.Listing(); l == segment.Complete {
+			st.Complete++
+		}
 		st.Files++
 	}
 	return st

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/heapcam/heapcam/ringstore/quota"
 	"github.com/heapcam/heapcam/ringstore/segment"
@@ -106,7 +107,7 @@ func (s *Store) Write(parts [][]byte, info segment.FrameInfo) error {
 		n += int64(len(part))
 	}
 	s.quota.Frame(n)
-	if info.Flags&segment.FlagListing != 0 {
+	if info.Flags&(segment.FlagListing|segment.FlagRamp) == segment.FlagListing {
 		if err := s.quota.Listing(n); err != nil {
 			s.counts.cut++
 			return err
@@ -116,8 +117,7 @@ func (s *Store) Write(parts [][]byte, info segment.FrameInfo) error {
 		s.quota.Refuse(1)
 		return fmt.Errorf("a file of %d frames is full: %w", segment.MaxFrames, quota.ErrNoRoom)
 	}
-	u := s.usage()
-	if err := s.quota.Fits(max(vfs.Occupied(s.active.Needs(n)), u.Open)-u.Open, u); err != nil {
+	if err := s.fit(n); err != nil {
 		return err
 	}
 	s.allocate(n)
@@ -129,7 +129,27 @@ func (s *Store) Write(parts [][]byte, info segment.FrameInfo) error {
 	}
 	s.counts.written += n
 	s.source = max(s.source, info.Source)
+	if info.Flags&segment.FlagComplete != 0 {
+		_, since := s.active.Listing()
+		s.quota.Ramped(since)
+	}
 	return nil
+}
+
+// fit makes sure that the open segment may grow by a frame of n bytes. While its listing is not complete, older
+// segments are evicted for that, but not the only complete one.
+func (s *Store) fit(n int64) error {
+	for {
+		u := s.usage()
+		grow := max(vfs.Occupied(s.active.Needs(n)), u.Open) - u.Open
+		if i := s.victim(true); u.Ramping && i >= 0 && grow > s.quota.Room(u) {
+			if err := s.evict(i); err != nil {
+				return err
+			}
+			continue
+		}
+		return s.quota.Fits(grow, u)
+	}
 }
 
 // allocate takes blocks ahead, in steps, as far as the quota allows. What it cannot get is left to the write.
@@ -147,6 +167,8 @@ func (s *Store) usage() quota.Usage {
 	u := quota.Usage{Overhead: overhead, Held: s.holds.size()}
 	if s.active != nil {
 		u.Open = s.active.Occupies()
+		l, _ := s.active.Listing()
+		u.Ramping = l == segment.Ramping
 	}
 	u.Total = u.Overhead + u.Held + u.Open
 	for i := range s.sealed {
@@ -187,8 +209,8 @@ func (s *Store) Resize(m int64) error {
 		return nil
 	}
 	s.quota.Resize(m)
-	for len(s.sealed) > 0 && s.usage().Total > s.quota.Limit() {
-		if err := s.evict(); err != nil {
+	for len(s.sealed) > 0 && s.usage().Total > s.quota.Limit() { // the limit is above all
+		if err := s.evict(max(s.victim(s.usage().Ramping), 0)); err != nil {
 			return err
 		}
 	}
@@ -223,15 +245,37 @@ func (s *Store) cutTorn() {
 	}
 }
 
-// evict removes the oldest sealed segment.
-func (s *Store) evict() error {
-	f := s.sealed[0]
+// victim gives the sealed segment to evict next, -1: none. keep: the newest segment is not complete, so that the only
+// complete one has to stay.
+func (s *Store) victim(keep bool) int {
+	complete := 0
+	for i := range s.sealed {
+		if s.sealed[i].Listing == segment.Complete {
+			complete++
+		}
+	}
+	if s.active != nil {
+		if l, _ := s.active.Listing(); l == segment.Complete {
+			complete++
+		}
+	}
+	for i := range s.sealed {
+		if !keep || complete != 1 || s.sealed[i].Listing != segment.Complete {
+			return i
+		}
+	}
+	return -1
+}
+
+// evict removes a sealed segment.
+func (s *Store) evict(i int) error {
+	f := s.sealed[i]
 	s.syncer.wait(f.Path) // an open file keeps its blocks
 	if err := s.cfg.FS.Remove(f.Path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		s.failed(err)
 		return fmt.Errorf("give up the oldest ring file: %w", err)
 	}
-	s.sealed = s.sealed[1:]
+	s.sealed = slices.Delete(s.sealed, i, i+1)
 	s.counts.evicted++
 	s.holds.evicted(f)
 	return nil

@@ -53,6 +53,7 @@ const (
 	OffTail            = 256
 	OffAgentHeartbeat  = 264
 	OffAgentGeneration = 272
+	OffSlices          = 280
 	OffSyncWanted      = 320
 	OffEmergency       = 328
 	OffEmergencyMethod = 336
@@ -174,6 +175,7 @@ type Status struct {
 	Tail            uint64
 	AgentHeartbeat  uint64
 	AgentGeneration uint64
+	Slices          uint64 // generation of an agent that stores SLICE blocks
 	SyncWanted      uint64
 	Emergency       uint64
 	EmergencyMethod Method
@@ -232,6 +234,7 @@ func parseHeader(h []byte) Status {
 		Tail:            u64(OffTail),
 		AgentHeartbeat:  u64(OffAgentHeartbeat),
 		AgentGeneration: u64(OffAgentGeneration),
+		Slices:          u64(OffSlices),
 		SyncWanted:      u64(OffSyncWanted),
 		Emergency:       u64(OffEmergency),
 		EmergencyMethod: Method(u32(OffEmergencyMethod)),

@@ -225,7 +225,8 @@ func (r *Ring) takeOver(next *Ring) error {
 			return err
 		}
 	}
-	if err := errors.Join(next.beat(), next.put64(OffAgentGeneration, next.gen)); err != nil {
+	if err := errors.Join(next.beat(), next.put64(OffAgentGeneration, next.gen),
+		next.put64(OffSlices, next.gen)); err != nil {
 		return err
 	}
 	if ok, err := r.rename(next.id); err != nil || !ok {
@@ -304,6 +305,9 @@ func (r *Ring) Acquire() (fresh bool, err error) {
 	}
 	gen := newGeneration(s.AgentGeneration)
 	if err := r.put64(OffAgentGeneration, gen); err != nil {
+		return false, err
+	}
+	if err := r.put64(OffSlices, gen); err != nil {
 		return false, err
 	}
 	r.gen = gen

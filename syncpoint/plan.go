@@ -38,7 +38,8 @@ type Plan struct {
 	active   int64 // size of the open file at the last poll
 	fails    uint  // files that could not begin, in a row
 	skip     bool  // what it has grown by holds a sync point
-	blind    int   // natural collections until a sync point is tried again, after one that could not fit
+	ramp     ramp
+	blind    int // natural collections until a sync point is tried again, after one that could not fit
 }
 
 // New makes a plan.
@@ -46,7 +47,7 @@ func New() *Plan { return &Plan{} }
 
 // Due says that rotation is wanted, that the probe was asked, and that no try has failed: what else would help is a
 // sync point now.
-func (p *Plan) Due() bool { return p.want && p.asked && p.fails == 0 }
+func (p *Plan) Due() bool { return p.want && p.asked && p.fails == 0 && !p.ramp.open }
 
 // Wanted says that rotation is wanted.
 func (p *Plan) Wanted() bool { return p.want }
@@ -108,7 +109,10 @@ func (p *Plan) Unlisted() {
 }
 
 // Lost says that epochs were lost: a reader has to start anew behind the gap.
-func (p *Plan) Lost() { p.need = true }
+func (p *Plan) Lost() {
+	p.need = true
+	p.rampLost()
+}
 
 // Reserve is the room that must be left, bytes: the epoch that ends the old file, and the one after it if no sync point
 // comes with the first. The sync point itself needs none of it: its size is known when its file begins, and the oldest
@@ -122,6 +126,10 @@ func (p *Plan) Next(st Store) bool {
 		p.maxEpoch = max(p.maxEpoch-p.maxEpoch/16, st.Active-p.active)
 	}
 	p.active, p.skip = st.Active, false
+	if p.ramp.open && !st.Rotate {
+		return false
+	}
+	p.rampLost() // the store wants another file before this one is complete: it has refused something
 	p.want = p.want || st.Rotate
 	if !p.want && !p.need || p.blind > 0 {
 		return false

@@ -74,6 +74,8 @@ func TestHeaderAgrees(t *testing.T) {
 	want := map[string]int64{
 		"HC_ABI_VERSION": ABIVersion, "HC_FORMAT_VERSION": ProbeFormatVersion,
 		"HC_FORMAT_CONCURRENT": ConcurrentVersion,
+		"HC_FORMAT_SLICES":     SliceFormatVersion,
+		"HC_SLICE_FIRST":       SliceFirst, "HC_SLICE_LAST": SliceLast, "HC_SLICE_UNCOMPACTED": SliceUncompacted,
 		"HC_BLOCK_HEADER_SIZE": BlockHeaderSize, "HC_BLOCK_ALIGN": BlockAlign, "HC_BF_PARTIAL": BlockPartial,
 		"HC_BLOCK_OFF_KIND": 0, "HC_BLOCK_OFF_VERSION": 1, "HC_BLOCK_OFF_FLAGS": 2, "HC_BLOCK_OFF_LENGTH": 4,
 		"HC_BLOCK_OFF_SEQ": 8,

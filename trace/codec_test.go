@@ -169,11 +169,7 @@ func genPause(t *rapid.T) *Epoch {
 		},
 		Spaces: genSpaces(t), Regions: genRegions(t), Allocs: genBlobs(t, "allocs"), Moves: genBlobs(t, "moves"),
 		Births: genBlobs(t, "births"),
-		Freed: list(t, "freed", func() Range {
-			r := Range{Start: genAddr.Draw(t, "start")}
-			r.Words = rapid.Uint64Range(0, MaxAddr-r.Start).Draw(t, "words")
-			return r
-		}),
+		Freed:  genRanges(t, "freed"),
 		Resolved: list(t, "resolved", func() SampleAddr {
 			return SampleAddr{genSamp.Draw(t, "id"), genAddr.Draw(t, "addr")}
 		}),
@@ -187,20 +183,61 @@ func genPause(t *rapid.T) *Epoch {
 			}
 			return r
 		}),
+		Lost: genLost(t), Uncounted: genUncounted(t),
 	}
+}
+
+func genRanges(t *rapid.T, name string) []Range {
+	return list(t, name, func() Range {
+		r := Range{Start: genAddr.Draw(t, "start")}
+		r.Words = rapid.Uint64Range(0, MaxAddr-r.Start).Draw(t, "words")
+		return r
+	})
+}
+
+func genLive(t *rapid.T) []LiveSample {
+	return list(t, "samples", func() LiveSample {
+		return LiveSample{genSamp.Draw(t, "id"), genAddr.Draw(t, "addr"), genZID.Draw(t, "frame"),
+			genZID.Draw(t, "thread"),
+			genNum.Draw(t, "birth"),
+			genSize.Draw(t, "interval"), genSize.Draw(t, "size")}
+	})
+}
+
+func genSlice(t *rapid.T) *Slice {
+	return &Slice{
+		GC: genNum.Draw(t, "gc"), Ramp: rapid.Uint64Range(1, MaxCount).Draw(t, "ramp"),
+		N: rapid.Uint64Range(1, MaxCount).Draw(t, "n"), Reason: rapid.Uint64Range(1, 11).Draw(t, "reason"),
+		Flags: genFlag.Draw(t, "flags"), Left: genAddr.Draw(t, "left"), Uncounted: genAddr.Draw(t, "uncounted"),
+		Time: genTime.Draw(t, "time"), Probe: genTime.Draw(t, "probe"), Pending: genRanges(t, "pending"),
+		Listed: genRanges(t, "listed"), Spaces: genSpaces(t), Regions: genRegions(t), Lists: genBlobs(t, "lists"),
+		Again: genBlobs(t, "again"), Samples: genLive(t),
+		SampleTypes: list(t, "types", func() uint64 { return genType.Draw(t, "type") }),
+		Objects:     genNum.Draw(t, "objects"), Bytes: genSize.Draw(t, "bytes"),
+	}
+}
+
+func genLost(t *rapid.T) (l Lost) {
+	if rapid.Bool().Draw(t, "lost") {
+		l.Since = rapid.Uint64Range(1, MaxCount).Draw(t, "since")
+	}
+	l.Cleared, l.Unknown = genRanges(t, "cleared"), genRanges(t, "unknown")
+	return l
+}
+
+func genUncounted(t *rapid.T) []UncountedRow {
+	return list(t, "uncounted", func() UncountedRow {
+		return UncountedRow{genType.Draw(t, "type"), rapid.Uint64Range(0, BucketOld).Draw(t, "bucket"),
+			CensusCell{genNum.Draw(t, "died"), genSize.Draw(t, "bytes")},
+			CensusCell{genNum.Draw(t, "gained"), genSize.Draw(t, "bytes")}}
+	})
 }
 
 func genSync(t *rapid.T) *Sync {
 	return &Sync{
 		GC: genNum.Draw(t, "gc"), Reason: rapid.Uint64Range(1, 11).Draw(t, "reason"), Flags: genFlag.Draw(t, "flags"),
 		Time: genTime.Draw(t, "time"), Probe: genTime.Draw(t, "probe"), Spaces: genSpaces(t), Regions: genRegions(t),
-		Lists: genBlobs(t, "lists"),
-		Samples: list(t, "samples", func() LiveSample {
-			return LiveSample{genSamp.Draw(t, "id"), genAddr.Draw(t, "addr"), genZID.Draw(t, "frame"),
-				genZID.Draw(t, "thread"),
-				genNum.Draw(t, "birth"),
-				genSize.Draw(t, "interval"), genSize.Draw(t, "size")}
-		}),
+		Lists: genBlobs(t, "lists"), Samples: genLive(t),
 		Objects: genNum.Draw(t, "objects"), Bytes: genSize.Draw(t, "bytes"),
 		Watching: list(t, "watching", func() Watching {
 			return Watching{genSamp.Draw(t, "id"), genType.Draw(t, "type"), rapid.Uint64Range(1, MaxCount).Draw(t,
@@ -211,7 +248,9 @@ func genSync(t *rapid.T) *Sync {
 
 func genAnyBlock(t *rapid.T) Block {
 	var b Block
-	switch rapid.IntRange(1, 7).Draw(t, "block") {
+	switch rapid.IntRange(1, 8).Draw(t, "block") {
+	case 8:
+		b = EncodeSlice(genSlice(t))
 	case 1:
 		b = EncodeMeta(genMeta(t))
 	case 2:
@@ -266,6 +305,16 @@ func TestRoundTrip(t *testing.T) {
 			w := genSync(t)
 			g, err := DecodeSync(EncodeSync(w))
 			for _, bs := range [][][]byte{w.Lists, g.Lists} {
+				for i := range bs {
+					bs[i] = append([]byte{}, bs[i]...)
+				}
+			}
+			same(t, w, g, err)
+		},
+		"slice": func(t *rapid.T) {
+			w := genSlice(t)
+			g, err := DecodeSlice(EncodeSlice(w))
+			for _, bs := range [][][]byte{w.Lists, w.Again, g.Lists, g.Again} {
 				for i := range bs {
 					bs[i] = append([]byte{}, bs[i]...)
 				}
@@ -360,17 +409,24 @@ func TestErrorsAreThree(t *testing.T) {
 		"freed beyond":       "block EPOCH\n  pause kind=1 depth=1\n  freed\n    range start=35184372088832 words=1",
 		"sample id below 0": "block EPOCH\n  pause kind=1 depth=1\n  resolved\n    at id=5 addr=1\n    at " +
 			"id=0xffffffffffffffff addr=1",
-		"census mask":      "block EPOCH\n  pause kind=1 depth=1\n  census\n    hex 01002000",
-		"string too long":  "block END\n  hex 3100018180808001",
-		"integer too long": "block END\n  hex 31ffffffffffffffffffff7f",
-		"cut in an event":  "block END\n  hex 3100",
-		"no total":         "block SYNC\n  syncpoint reason=first",
-		"no base":          "block SAMPLES\n  sample did=1",
-		"sample id 0":      "block SAMPLES\n  samplebase\n  sample did=0",
-		"type 0":           "block DEFS\n  type size=16",
-		"size 0":           "block DEFS\n  type id=1",
-		"own parent":       "block DEFS\n  frame id=1 parent=1",
-		"lines backwards":  "block DEFS\n  method id=1 lines=0x0502fdffffffffffffffff0100",
+		"census mask":        "block EPOCH\n  pause kind=1 depth=1\n  census\n    hex 01002000",
+		"string too long":    "block END\n  hex 3100018180808001",
+		"integer too long":   "block END\n  hex 31ffffffffffffffffffff7f",
+		"cut in an event":    "block END\n  hex 3100",
+		"event of version 3": "block EPOCH version=1\n  pause kind=1 depth=1\n  lost since=1",
+		"lost since 0":       "block EPOCH\n  pause kind=1 depth=1\n  lost since=0",
+		"two losses":         "block EPOCH\n  pause kind=1 depth=1\n  lost since=1\n  lost since=1",
+		"slice of version 2": "block SLICE version=2\n  slice ramp=1 n=1 reason=1\n  total",
+		"no total of slice":  "block SLICE\n  slice ramp=1 n=1 reason=1",
+		"two slices":         "block SLICE\n  slice ramp=1 n=1 reason=1\n  slice ramp=1 n=1 reason=1\n  total",
+		"listed beyond":      "block SLICE\n  listed\n    range start=35184372088832 words=1",
+		"no total":           "block SYNC\n  syncpoint reason=first",
+		"no base":            "block SAMPLES\n  sample did=1",
+		"sample id 0":        "block SAMPLES\n  samplebase\n  sample did=0",
+		"type 0":             "block DEFS\n  type size=16",
+		"size 0":             "block DEFS\n  type id=1",
+		"own parent":         "block DEFS\n  frame id=1 parent=1",
+		"lines backwards":    "block DEFS\n  method id=1 lines=0x0502fdffffffffffffffff0100",
 	} {
 		blocks, err := ParseText(strings.NewReader(text))
 		if err != nil || len(blocks) != 1 {
@@ -403,6 +459,8 @@ func decodeAny(b Block) (err error) {
 		_, err = DecodeEnd(b)
 	case KindSummary:
 		_, err = DecodeSummary(b)
+	case KindSlice:
+		_, err = DecodeSlice(b)
 	}
 	return err
 }

@@ -3,7 +3,8 @@ package trace
 // Versions.
 const (
 	FormatVersion      = 3 // of blocks: the newest that this program reads
-	ProbeFormatVersion = 1 // of a probe's blocks
+	ProbeFormatVersion = 1 // of a probe's blocks, but for the next two
+	SliceFormatVersion = 3 // of SLICE, and of EPOCH with events of version 3
 	// ConcurrentVersion is that of a probe's blocks, and of META, where objects have no addresses (Concurrent).
 	ConcurrentVersion = 3
 	ABIVersion        = 2 // of the shared ring's header
@@ -115,6 +116,13 @@ const (
 	SyncEdenListed     = 1 // bit of Sync.Flags
 	SyncFirstOfSession = 2 // bit of Sync.Flags
 	SyncUncompacted    = 4 // bit of Sync.Flags: dead objects of regions that G1 did not compact may be listed
+)
+
+// Bits of Slice.Flags.
+const (
+	SliceFirst       = 1
+	SliceLast        = 2
+	SliceUncompacted = 4 // as SyncUncompacted
 )
 
 // Buckets of age of census rows: collections survived, as the object's header says.

@@ -201,9 +201,7 @@ func DecodeEpoch(b Block) (*Epoch, error) {
 		case TagBirths:
 			e.Births = append(e.Births, r.text[0])
 		case TagFreed:
-			return "", readRecords(r.text[0], r.ev, func(rec *record) {
-				e.Freed = append(e.Freed, Range{rec[0], rec[1]})
-			})
+			return "", addRanges(&e.Freed, r)
 		case TagResolved:
 			return "", readRecords(r.text[0], r.ev, func(rec *record) {
 				e.Resolved = append(e.Resolved, SampleAddr{rec[0], rec[1]})
@@ -225,6 +223,8 @@ func DecodeEpoch(b Block) (*Epoch, error) {
 			return "", readRecords(r.text[0], r.ev, func(rec *record) { e.Unwatched = append(e.Unwatched, rec[0]) })
 		case TagCensus:
 			return "", readCensus(r.text[0], func(row CensusRow) { e.Census = append(e.Census, row) })
+		default:
+			return e.takeLost(r)
 		}
 		return "", nil
 	})
@@ -232,6 +232,72 @@ func DecodeEpoch(b Block) (*Epoch, error) {
 		err = &CorruptError{Kind: KindEpoch, Offset: int64(len(b.Payload)), Why: "no pause"}
 	}
 	return e, err
+}
+
+// takeLost takes in an event of version 3.
+func (e *Epoch) takeLost(r *row) (why string, err error) {
+	switch r.ev.Tag {
+	case TagLost:
+		if e.Lost.Since != 0 {
+			return "second lost", nil
+		}
+		e.Lost.Since = r.num[0]
+	case TagCleared:
+		err = addRanges(&e.Lost.Cleared, r)
+	case TagUnknown:
+		err = addRanges(&e.Lost.Unknown, r)
+	case TagUncounted:
+		err = readRecords(r.text[0], r.ev, func(rec *record) {
+			e.Uncounted = append(e.Uncounted, UncountedRow{rec[0], rec[1], CensusCell{rec[2], rec[3]},
+				CensusCell{rec[4], rec[5]}})
+		})
+	}
+	return "", err
+}
+
+// DecodeSlice decodes a SLICE block. A block without exactly one slice and one total is corrupt.
+func DecodeSlice(b Block) (*Slice, error) {
+	s := &Slice{}
+	slices, totals := 0, 0
+	err := rows(b, KindSlice, func(r *row) (string, error) {
+		n := &r.num
+		switch r.ev.Tag {
+		case TagSlice:
+			s.GC, s.Ramp, s.N, s.Reason, s.Flags, s.Left, s.Uncounted = n[0], n[1], n[2], n[3], n[4], n[5], n[6]
+			s.Time, s.Probe = n[7], n[8]
+			if slices++; slices > 1 {
+				return "second slice", nil
+			}
+		case TagPending:
+			return "", addRanges(&s.Pending, r)
+		case TagListed:
+			return "", addRanges(&s.Listed, r)
+		case TagSpace:
+			return addSpace(&s.Spaces, n), nil
+		case TagRegions:
+			return "", addRegions(&s.Regions, r)
+		case TagList:
+			s.Lists = append(s.Lists, r.text[0])
+		case TagAgain:
+			s.Again = append(s.Again, r.text[0])
+		case TagLiveSamples:
+			return "", addLive(&s.Samples, r)
+		case TagSampleTypes:
+			return "", readRecords(r.text[0], r.ev, func(rec *record) {
+				s.SampleTypes = append(s.SampleTypes, rec[0])
+			})
+		case TagTotal:
+			s.Objects, s.Bytes = n[0], n[1]
+			if totals++; totals > 1 {
+				return "second total", nil
+			}
+		}
+		return "", nil
+	})
+	if err == nil && (slices == 0 || totals == 0) {
+		err = &CorruptError{Kind: KindSlice, Offset: int64(len(b.Payload)), Why: "no slice or no total"}
+	}
+	return s, err
 }
 
 // DecodeSync decodes a SYNC block. A block without exactly one syncpoint and one total is corrupt.
@@ -253,9 +319,7 @@ func DecodeSync(b Block) (*Sync, error) {
 		case TagList:
 			s.Lists = append(s.Lists, r.text[0])
 		case TagLiveSamples:
-			return "", readRecords(r.text[0], r.ev, func(rec *record) {
-				s.Samples = append(s.Samples, LiveSample{rec[0], rec[1], rec[2], rec[3], rec[4], rec[5], rec[6]})
-			})
+			return "", addLive(&s.Samples, r)
 		case TagWatching:
 			return "", readRecords(r.text[0], r.ev, func(rec *record) {
 				s.Watching = append(s.Watching, Watching{rec[0], rec[1], rec[2], rec[3] != 0})
@@ -274,8 +338,8 @@ func DecodeSync(b Block) (*Sync, error) {
 	return s, err
 }
 
-// TokenBlobs gives each blob of walk or list tokens of an EPOCH or SYNC block with its offset in the payload. Other
-// events are checked as the decoders do; the blobs are not.
+// TokenBlobs gives each blob of walk or list tokens of an EPOCH, SYNC or SLICE block with its offset in the payload.
+// Other events are checked as the decoders do; the blobs are not.
 func TokenBlobs(b Block, each func(tag Tag, offset int, tokens []byte)) error {
 	if err := b.check(b.Kind); err != nil {
 		return err
@@ -288,7 +352,7 @@ func TokenBlobs(b Block, each func(tag Tag, offset int, tokens []byte)) error {
 			break
 		}
 		switch r.ev.Tag {
-		case TagAllocs, TagMoves, TagBirths, TagList:
+		case TagAllocs, TagMoves, TagBirths, TagList, TagAgain:
 			each(r.ev.Tag, c.pos-len(r.text[0]), r.text[0])
 		}
 	}
@@ -345,6 +409,16 @@ func addSpace(to *[]Space, n *[maxNums]uint64) string {
 
 func addRegions(to *[]RegionRun, r *row) error {
 	return readRecords(r.text[0], r.ev, func(rec *record) { *to = append(*to, RegionRun{rec[0], rec[1]}) })
+}
+
+func addRanges(to *[]Range, r *row) error {
+	return readRecords(r.text[0], r.ev, func(rec *record) { *to = append(*to, Range{rec[0], rec[1]}) })
+}
+
+func addLive(to *[]LiveSample, r *row) error {
+	return readRecords(r.text[0], r.ev, func(rec *record) {
+		*to = append(*to, LiveSample{rec[0], rec[1], rec[2], rec[3], rec[4], rec[5], rec[6]})
+	})
 }
 
 // decodeLines reads a line table; why is "" if it is good.

@@ -1,8 +1,8 @@
 package trace
 
-// The encoders give blocks of the oldest version that has all events of their kind, with seq 0, as the agent writes
-// them; a caller that replaces a probe sets Seq and Version. They do not check ranges, remarks apart: what lies
-// beyond limits.go is refused by the decoders.
+// The encoders give blocks of the oldest version that has all their events, with seq 0, as the agent writes them; a
+// caller that replaces a probe sets Seq and Version. They do not check ranges, remarks apart: what lies beyond
+// limits.go is refused by the decoders.
 
 // EncodeMeta is the inverse of DecodeMeta.
 func EncodeMeta(m Meta) Block {
@@ -113,7 +113,7 @@ func EncodeEpoch(e *Epoch) Block {
 	for _, blob := range e.Births {
 		b = putBlob(b, TagBirths, blob)
 	}
-	b = putRecords(b, TagFreed, len(e.Freed), func(i int) record { return record{e.Freed[i].Start, e.Freed[i].Words} })
+	b = putRanges(b, TagFreed, e.Freed)
 	b = putRecords(b, TagResolved, len(e.Resolved), func(i int) record {
 		return record{e.Resolved[i].ID, e.Resolved[i].Addr}
 	})
@@ -138,7 +138,52 @@ func EncodeEpoch(e *Epoch) Block {
 	b = putRecords(b, TagStops, len(e.Stops), func(i int) record { return record{e.Stops[i].Start, e.Stops[i].Dur} })
 	b = putRecords(b, TagSurvived, len(e.Survived), func(i int) record { return record{e.Survived[i]} })
 	b = putRecords(b, TagUnwatched, len(e.Unwatched), func(i int) record { return record{e.Unwatched[i]} })
+	if l := &e.Lost; l.Since != 0 || len(l.Cleared)+len(l.Unknown)+len(e.Uncounted) > 0 {
+		b = e.appendLost(b)
+	}
 	return newer(block(KindEpoch, b), len(b) > n)
+}
+
+// appendLost appends the events of version 3.
+func (e *Epoch) appendLost(b []byte) []byte {
+	if e.Lost.Since != 0 {
+		b = put(b, TagLost, []uint64{e.Lost.Since})
+	}
+	b = putRanges(b, TagCleared, e.Lost.Cleared)
+	b = putRanges(b, TagUnknown, e.Lost.Unknown)
+	return putRecords(b, TagUncounted, len(e.Uncounted), func(i int) record {
+		r := &e.Uncounted[i]
+		return record{r.Type, r.Bucket, r.Died.Objects, r.Died.Bytes, r.Gained.Objects, r.Gained.Bytes}
+	})
+}
+
+// EncodeSlice is the inverse of DecodeSlice.
+func EncodeSlice(s *Slice) Block {
+	b := put(nil, TagSlice, []uint64{s.GC, s.Ramp, s.N, s.Reason, s.Flags, s.Left, s.Uncounted, s.Time, s.Probe})
+	b = putRanges(b, TagPending, s.Pending)
+	b = putRanges(b, TagListed, s.Listed)
+	b = putPlace(b, s.Spaces, s.Regions)
+	for _, blob := range s.Lists {
+		b = putBlob(b, TagList, blob)
+	}
+	for _, blob := range s.Again {
+		b = putBlob(b, TagAgain, blob)
+	}
+	b = putLive(b, s.Samples)
+	b = putRecords(b, TagSampleTypes, len(s.SampleTypes), func(i int) record { return record{s.SampleTypes[i]} })
+	b = put(b, TagTotal, []uint64{s.Objects, s.Bytes})
+	return block(KindSlice, b)
+}
+
+func putRanges(b []byte, tag Tag, all []Range) []byte {
+	return putRecords(b, tag, len(all), func(i int) record { return record{all[i].Start, all[i].Words} })
+}
+
+func putLive(b []byte, all []LiveSample) []byte {
+	return putRecords(b, TagLiveSamples, len(all), func(i int) record {
+		l := &all[i]
+		return record{l.ID, l.Addr, l.Frame, l.Thread, l.Birth, l.Interval, l.Size}
+	})
 }
 
 // EncodeSync is the inverse of DecodeSync.
@@ -148,10 +193,7 @@ func EncodeSync(s *Sync) Block {
 	for _, blob := range s.Lists {
 		b = putBlob(b, TagList, blob)
 	}
-	b = putRecords(b, TagLiveSamples, len(s.Samples), func(i int) record {
-		l := &s.Samples[i]
-		return record{l.ID, l.Addr, l.Frame, l.Thread, l.Birth, l.Interval, l.Size}
-	})
+	b = putLive(b, s.Samples)
 	b = put(b, TagTotal, []uint64{s.Objects, s.Bytes})
 	b = putRecords(b, TagWatching, len(s.Watching), func(i int) record {
 		w := &s.Watching[i]

@@ -34,17 +34,26 @@ const (
 	TagResolved    Tag = 31
 	TagSampleDead  Tag = 32
 	TagCensus      Tag = 33
-	TagCycle       Tag = 34
-	TagStops       Tag = 35
-	TagSurvived    Tag = 36
-	TagUnwatched   Tag = 37
+	TagLost        Tag = 34
+	TagCleared     Tag = 35
+	TagUnknown     Tag = 36
+	TagUncounted   Tag = 37
+	TagCycle       Tag = 38
+	TagStops       Tag = 39
 	TagSyncPoint   Tag = 40
 	TagList        Tag = 41
 	TagLiveSamples Tag = 42
 	TagTotal       Tag = 43
-	TagWatching    Tag = 44
+	TagSlice       Tag = 44
+	TagPending     Tag = 45
+	TagListed      Tag = 46
+	TagAgain       Tag = 47
 	TagGap         Tag = 48
 	TagEnd         Tag = 49
+	TagSampleTypes Tag = 50
+	TagSurvived    Tag = 51
+	TagUnwatched   Tag = 52
+	TagWatching    Tag = 53
 	TagCovered     Tag = 56
 	TagCollection  Tag = 57
 	TagTypeSum     Tag = 58
@@ -158,6 +167,7 @@ var (
 	SyncReasonNames = enum("sync reason", "", "first", "rotation", "full", "evac_failed", "missed", "fault", "lost",
 		"reconnect", "walk", "gc", "depth")
 	SyncFlagNames       = bitsOf("sync flags", "eden", "first", "uncompacted")
+	SliceFlagNames      = bitsOf("slice flags", "first", "last", "uncompacted")
 	GapReasonNames      = enum("gap reason", "", "overflow", "violation", "away", "store", "samples")
 	CollectionFlagNames = bitsOf("collection flags", "known", "synced")
 	EndReasonNames      = enum("end reason", "", "death", "detached", "gave_up")
@@ -177,6 +187,9 @@ var (
 	sampleIDs = []Field{{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev}}
 )
 
+// ranges are the records of a set of addresses, in ascending order or not.
+var ranges = []Field{{Name: "start", Type: FieldS, Max: MaxAddr, Delta: DeltaEnd}, u("words", MaxAddr)}
+
 const (
 	maxAny   = 1<<64 - 1
 	maxFlags = 1<<32 - 1
@@ -189,7 +202,8 @@ var blockSpecs = []BlockSpec{
 	{KindDefs, "DEFS", []Tag{TagType, TagLoader, TagMethod, TagFrame, TagThread, TagTypeGone, TagLoaderGone}, false},
 	{KindSamples, "SAMPLES", []Tag{TagSampleBase, TagSample, TagWatched}, false},
 	{KindEpoch, "EPOCH", []Tag{TagPause, TagSpace, TagRegions, TagAllocs, TagMoves, TagBirths, TagFreed, TagResolved,
-		TagSampleDead, TagCensus, TagCycle, TagStops, TagSurvived, TagUnwatched}, false},
+		TagSampleDead, TagCensus, TagLost, TagCleared, TagUnknown, TagUncounted, TagCycle, TagStops, TagSurvived,
+		TagUnwatched}, false},
 	{KindSync, "SYNC", []Tag{TagSyncPoint, TagSpace, TagRegions, TagList, TagLiveSamples, TagTotal, TagWatching},
 		false},
 	{KindGap, "GAP", []Tag{TagGap}, false},
@@ -197,6 +211,8 @@ var blockSpecs = []BlockSpec{
 	{KindSummary, "SUMMARY", []Tag{TagCovered, TagCollection, TagTypeSum, TagSiteSum}, false},
 	{KindLayout, "LAYOUT", nil, true},
 	{KindRefs, "REFS", nil, true},
+	{KindSlice, "SLICE", []Tag{TagSlice, TagPending, TagListed, TagSpace, TagRegions, TagList, TagAgain, TagLiveSamples,
+		TagSampleTypes, TagTotal}, false},
 }
 
 var events = []Event{
@@ -259,9 +275,7 @@ var events = []Event{
 	{Tag: TagAllocs, Name: "allocs", Fields: blob, Form: BlobWalk},
 	{Tag: TagMoves, Name: "moves", Fields: blob, Form: BlobWalk},
 	{Tag: TagBirths, Name: "births", Fields: blob, Form: BlobList},
-	{Tag: TagFreed, Name: "freed", Fields: blob, Form: BlobRecords, Record: "range", Records: []Field{
-		{Name: "start", Type: FieldS, Max: MaxAddr, Delta: DeltaEnd}, u("words", MaxAddr),
-	}},
+	{Tag: TagFreed, Name: "freed", Fields: blob, Form: BlobRecords, Record: "range", Records: ranges},
 	{Tag: TagResolved, Name: "resolved", Fields: blob, Form: BlobRecords, Record: "at", Records: []Field{
 		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev},
 		{Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev},
@@ -288,6 +302,13 @@ var events = []Event{
 		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev}, u("type", MaxTypeID), id("chances", MaxCount),
 		u("survived", 1),
 	}},
+	{Tag: TagLost, Name: "lost", Since: 3, Fields: []Field{id("since", MaxCount)}},
+	{Tag: TagCleared, Name: "cleared", Since: 3, Fields: blob, Form: BlobRecords, Record: "range", Records: ranges},
+	{Tag: TagUnknown, Name: "unknown", Since: 3, Fields: blob, Form: BlobRecords, Record: "range", Records: ranges},
+	{Tag: TagUncounted, Name: "uncounted", Since: 3, Fields: blob, Form: BlobRecords, Record: "row", Records: []Field{
+		u("type", MaxTypeID), u("bucket", BucketOld), u("died", MaxCount), u("died_bytes", MaxBytes),
+		u("gained", MaxCount), u("gained_bytes", MaxBytes),
+	}},
 	{Tag: TagSyncPoint, Name: "syncpoint", Fields: []Field{
 		u("gc", MaxCount), en("reason", 1, 255, SyncReasonNames), en("flags", 0, maxFlags, SyncFlagNames),
 		u("time", MaxTime),
@@ -300,6 +321,16 @@ var events = []Event{
 		u("frame", MaxID), u("thread", MaxID), u("birth", MaxCount), u("interval", MaxBytes), u("size", MaxBytes),
 	}},
 	{Tag: TagTotal, Name: "total", Fields: []Field{u("objects", MaxCount), u("bytes", MaxBytes)}},
+	{Tag: TagSlice, Name: "slice", Since: 3, Fields: []Field{
+		u("gc", MaxCount), id("ramp", MaxCount), id("n", MaxCount), en("reason", 1, 255, SyncReasonNames),
+		en("flags", 0, maxFlags, SliceFlagNames), u("left", MaxAddr), u("uncounted", MaxAddr), u("time", MaxTime),
+		u("probe", MaxTime),
+	}},
+	{Tag: TagPending, Name: "pending", Since: 3, Fields: blob, Form: BlobRecords, Record: "range", Records: ranges},
+	{Tag: TagListed, Name: "listed", Since: 3, Fields: blob, Form: BlobRecords, Record: "range", Records: ranges},
+	{Tag: TagAgain, Name: "again", Since: 3, Fields: blob, Form: BlobList},
+	{Tag: TagSampleTypes, Name: "sampletypes", Since: 3, Fields: blob, Form: BlobRecords, Record: "of",
+		Records: []Field{u("type", MaxTypeID)}},
 	{Tag: TagGap, Name: "gap", Fields: []Field{
 		en("reason", 1, 255, GapReasonNames), u("epochs", MaxCount), u("samples", MaxCount), u("time", MaxTime),
 	}},
@@ -348,12 +379,13 @@ var (
 		return
 	}()
 	// written is the version of the blocks that this program writes: that of the newest event that they may hold, so
-	// that an older program reads what it understands. Events of ConcurrentVersion raise it where they are written.
+	// that an older program reads what it understands. SLICE blocks have no older version. Elsewhere events of version 3
+	// raise it where they are written.
 	written = func() (v [256]uint8) {
 		for _, b := range blockSpecs {
 			v[b.Kind] = 1
 			for _, tag := range b.Tags {
-				if since := eventByTag[tag].Since; since < ConcurrentVersion {
+				if since := eventByTag[tag].Since; since < ConcurrentVersion || b.Kind == KindSlice {
 					v[b.Kind] = max(v[b.Kind], since)
 				}
 			}
@@ -366,7 +398,7 @@ var (
 func Events() []Event { return events }
 
 // Known says whether this version defines the kind, reserved ones included.
-func (k Kind) Known() bool { return k >= KindMeta && k <= KindRefs }
+func (k Kind) Known() bool { return k >= KindMeta && k <= KindSlice }
 
 // Reserved says whether the kind has a number but no content yet.
 func (k Kind) Reserved() bool { return k >= KindLayout && k <= KindRefs }

@@ -356,6 +356,16 @@ func decodeAll(t *testing.T, b trace.Block, types *trace.TypeTable) {
 				t.Fatalf("what was decoded can not be encoded: %v", err)
 			}
 		}
+	case trace.KindSlice:
+		var s *trace.Slice
+		if s, err = trace.DecodeSlice(b); err == nil {
+			for _, x := range append(append([][]byte{}, s.Lists...), s.Again...) {
+				tokens(t, nil, x, types)
+			}
+			if _, err := trace.DecodeSlice(trace.EncodeSlice(s)); err != nil {
+				t.Fatalf("what was decoded can not be encoded: %v", err)
+			}
+		}
 	case trace.KindGap:
 		_, err = trace.DecodeGap(b)
 	case trace.KindEnd:

@@ -15,6 +15,7 @@ const (
 	KindSummary
 	KindLayout // reserved
 	KindRefs   // reserved
+	KindSlice
 )
 
 // Block is one block of the stream. Payload does not include the 16-byte header or the padding.
@@ -160,6 +161,9 @@ type Epoch struct {
 	SampleDead []uint64
 	Census     []CensusRow
 
+	Lost      Lost
+	Uncounted []UncountedRow
+
 	// Of collectors whose objects have no address.
 	Cycle     Cycle
 	HasCycle  bool
@@ -181,6 +185,41 @@ func (e *Epoch) Over() uint64 {
 	}
 	return e.Pause.Start + e.Pause.Dur
 }
+
+// Lost says what a reader has to forget because epochs before this one were lost: those after the collection Since (0:
+// none). What it knows in Cleared has gone. In Unknown there are objects that it has not heard of.
+type Lost struct {
+	Since            uint64
+	Cleared, Unknown []Range
+}
+
+// UncountedRow counts, of a type and age, what died and what survived of what a ramp had not listed yet.
+type UncountedRow struct {
+	Type, Bucket uint64
+	Died, Gained CensusCell
+}
+
+// Slice is a decoded SLICE block: a part of a listing that is spread over several pauses, behind epoch GC. Lists and
+// Again are list-token blobs that alias the block; what Again lists was counted before.
+type Slice struct {
+	GC, Ramp, N, Reason, Flags uint64
+	Left, Uncounted            uint64 // words that are unknown, and not counted, after it
+	Time, Probe                uint64
+	Pending                    []Range // of the first one: all that is unknown before it
+	Listed                     []Range
+	Spaces                     []Space
+	Regions                    []RegionRun
+	Lists, Again               [][]byte
+	Samples                    []LiveSample // of the last one
+	SampleTypes                []uint64     // of the objects of Samples, in their order
+	Objects, Bytes             uint64       // in Lists and Again
+}
+
+// First says that reading can start at this slice.
+func (s *Slice) First() bool { return s.Flags&SliceFirst != 0 }
+
+// Last says that the state is complete with this slice.
+func (s *Slice) Last() bool { return s.Flags&SliceLast != 0 }
 
 // RegionRun is a run of G1 regions of one space kind, in the order of the region table.
 type RegionRun struct{ Kind, Run uint64 }

@@ -254,10 +254,10 @@ func empty(x trace.Defs) bool {
 // anyUnloaded says that forget may have something to drop.
 func (d *definitions) anyUnloaded() bool { return len(d.unloaded.types)+len(d.unloaded.loaders) > 0 }
 
-// listed returns what a listing refers to and the present file lacks.
-func (d *definitions) listed(y *trace.Sync) (need trace.Defs) {
-	for i := range y.Samples {
-		d.need(&need, y.Samples[i].Frame, y.Samples[i].Thread)
+// listed returns what the live samples of a listing refer to and the present file lacks.
+func (d *definitions) listed(live []trace.LiveSample) (need trace.Defs) {
+	for i := range live {
+		d.need(&need, live[i].Frame, live[i].Thread)
 	}
 	return need
 }

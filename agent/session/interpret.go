@@ -32,6 +32,8 @@ func (s *Session) block(b trace.Block, start uint64, h shmring.Status) error {
 		return decoded(b, trace.DecodeEpoch, func(e *trace.Epoch) { s.epoch(b, e, h) })
 	case trace.KindSync:
 		return decoded(b, trace.DecodeSync, func(y *trace.Sync) { s.sync(b, y, start) })
+	case trace.KindSlice:
+		return decoded(b, trace.DecodeSlice, func(y *trace.Slice) { s.slice(b, y, start) })
 	case trace.KindEnd:
 		return decoded(b, trace.DecodeEnd, func(e trace.End) {
 			s.stamp(e.Time)
@@ -180,7 +182,7 @@ func (s *Session) sync(b trace.Block, y *trace.Sync, start uint64) {
 		s.heap.view.sync(y)
 		s.summarize(y, start)
 		s.listing(y)
-		s.begin(&listing{b, y})
+		s.begin(&listing{block: b, samples: y.Samples, flags: ringstore.FlagListing})
 	case !s.syncs.admits(y, b.Size()):
 		s.skipListing(y)
 	default:
@@ -201,7 +203,7 @@ func (s *Session) appendListing(b trace.Block, y *trace.Sync) {
 	s.listing(y)
 	s.out.info.Flags |= ringstore.FlagListing
 	if s.in.known {
-		s.out.pushDefs(s.defs.listed(y))
+		s.out.pushDefs(s.defs.listed(y.Samples))
 	}
 	s.out.pass(b)
 	stored := s.flush()

@@ -56,6 +56,13 @@ func (l *live) sync(s *trace.Sync) {
 	}
 }
 
+func (l *live) slice(s *trace.Slice) {
+	l.gc = s.GC
+	if l.est.Slice(s) != nil {
+		l.est.Lost()
+	}
+}
+
 // bytes is about what it holds: its samples are most of it.
 func (l *live) bytes() int { return l.est.Held() * liveBytes }
 

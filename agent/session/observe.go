@@ -35,6 +35,9 @@ func (s *Session) observe(h shmring.Status) error {
 	if err := s.syncs.ask(time.Now(), h, stats, s.ring.RequestSync); err != nil {
 		return fmt.Errorf("ask the probe: %w", err)
 	}
+	if err := s.syncs.step(time.Now(), max(s.in.time, s.in.now()), h, stats); err != nil {
+		return fmt.Errorf("ask the probe: %w", err)
+	}
 	s.noteSampling(h)
 	if err := errors.Join(s.govern(h), s.governSampling(h)); err != nil {
 		return fmt.Errorf("ask the probe: %w", err)

@@ -215,7 +215,8 @@ func (s *Session) idle() error {
 	if h.State == shmring.StatePaused {
 		return nil
 	}
-	return errors.Join(s.applyLimits(), s.limitCPU(h), s.governIdle(h))
+	return errors.Join(s.applyLimits(), s.limitCPU(h), s.governIdle(h),
+		s.syncs.step(time.Now(), max(s.in.time, s.in.now()), h, s.out.st.Stats()))
 }
 
 // step stores one batch and commits it. The ring's status is read once, behind the batch's data:

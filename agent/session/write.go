@@ -112,10 +112,12 @@ func (w *writer) clear() {
 	}
 }
 
-// listing is a sync point: the block and what it says.
+// listing is a sync point or the first slice of one: the block and what it says.
 type listing struct {
-	block trace.Block
-	sync  *trace.Sync
+	block   trace.Block
+	samples []trace.LiveSample
+	flags   uint8        // of its frame
+	slice   *trace.Slice // nil: a whole one
 }
 
 var errNoFile = errors.New("no ring file is open: the probe has not described its JVM yet")
@@ -131,9 +133,9 @@ func (s *Session) begin(y *listing) {
 	}
 	flags := uint8(ringstore.FlagDefs)
 	if y != nil {
-		head = appendDefs(head, s.defs.listed(y.sync))
+		head = appendDefs(head, s.defs.listed(y.samples))
 		head = trace.AppendBlock(head, y.block)
-		flags |= ringstore.FlagListing
+		flags |= y.flags
 	}
 	info := s.out.info // again for the file without the listing
 	err := s.out.st.Rotate(head, s.out.frame(s.out.pos, flags))
@@ -154,6 +156,9 @@ func (s *Session) begin(y *listing) {
 	s.out.open, s.out.dirty = true, true
 	s.losses.stored()
 	s.syncs.began(y != nil)
+	if y != nil && y.slice != nil {
+		s.syncs.plan.Slice(y.slice, s.out.st.Stats().Active)
+	}
 	if !first {
 		s.set(func(st *Status) { st.Rotations++ })
 	}

@@ -256,9 +256,15 @@ func At(r heap.Reader, gc uint64) (*heap.Collection, error) {
 }
 
 func at(r heap.Reader, gc uint64, each func(*heap.Collection)) (*heap.Collection, error) {
-	var lo, hi uint64
+	var lo, hi, complete uint64
 	var at *heap.Collection
 	if err := Each(r, func(c *heap.Collection) bool {
+		if at != nil { // a part of its state is known: when is all of it?
+			if c.Known {
+				complete = c.GC
+			}
+			return complete == 0
+		}
 		each(c)
 		if lo == 0 {
 			lo = c.GC
@@ -266,7 +272,7 @@ func at(r heap.Reader, gc uint64, each func(*heap.Collection)) (*heap.Collection
 		if hi = c.GC; hi == gc {
 			at = c
 		}
-		return at == nil
+		return at == nil || at.Partial
 	}); err != nil {
 		return nil, err
 	}
@@ -275,12 +281,24 @@ func at(r heap.Reader, gc uint64, each func(*heap.Collection)) (*heap.Collection
 		return nil, NotThere(fmt.Sprintf("collection %d is not in it: it holds none", gc))
 	case at == nil:
 		return nil, NotThere(fmt.Sprintf("collection %d is not in it: it goes from %d to %d", gc, lo, hi))
+	case at.Partial:
+		return nil, NotThere(partly(at, complete))
 	case !at.Known:
 		return nil, NotThere(
 			fmt.Sprintf("the state after collection %d is not known (`heapcam report` shows where it is)", gc),
 		)
 	}
 	return at, nil
+}
+
+// partly says what is known of a state while its listing is spread over collections.
+func partly(c *heap.Collection, complete uint64) string {
+	when := "no later collection of the recording completes it"
+	if complete > 0 {
+		when = fmt.Sprintf("it is complete after collection %d", complete)
+	}
+	return fmt.Sprintf("the state after collection %d is known in part (%d objects; %d bytes are not listed yet); %s",
+		c.GC, c.Objects, c.Unlisted, when)
 }
 
 // Wall is the time of day, UTC, of a stream time.

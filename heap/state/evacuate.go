@@ -7,8 +7,14 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Evacuation is memory that Evacuate uses again. Its zero value is ready.
-type Evacuation struct{ moved moved }
+// Evacuation is memory that Evacuate uses again. Its zero value is ready. Emptied, if it is set, is called with each
+// range that an epoch evacuates: then there may be objects that the state does not know, so what comes out of nowhere
+// may be older than it seems.
+type Evacuation struct {
+	Emptied func(trace.Range)
+
+	moved moved
+}
 
 // Evacuate applies what an exact epoch reports: moves, deaths and births. sizes is what its tokens are decoded with.
 // After an error the state is of no use any more.
@@ -24,13 +30,16 @@ func (s *State) Evacuate(e *trace.Epoch, sizes *trace.TypeTable, scratch *Evacua
 	gc := uint32(e.Pause.GC)
 	for _, blobs := range [...][][]byte{e.Moves, e.Allocs} {
 		for _, b := range blobs {
-			if err := s.walk(b, sizes, gc, &t, m); err != nil {
+			if err := s.walk(b, sizes, gc, &t, scratch); err != nil {
 				return err
 			}
 		}
 	}
 	for _, f := range e.Freed {
 		t.begin(f.Start, f.Words)
+		if scratch.Emptied != nil {
+			scratch.Emptied(f)
+		}
 	}
 	t.finish()
 	m.settle(s)
@@ -51,7 +60,11 @@ func (s *State) Evacuate(e *trace.Epoch, sizes *trace.TypeTable, scratch *Evacua
 }
 
 // walk takes what one list of segments reports out of the state: what moves is in m then.
-func (s *State) walk(blob []byte, sizes *trace.TypeTable, gc uint32, t *taker, m *moved) error {
+func (s *State) walk(blob []byte, sizes *trace.TypeTable, gc uint32, t *taker, scratch *Evacuation) error {
+	m := &scratch.moved
+	if scratch.Emptied != nil {
+		gc |= AtLeastMark
+	}
 	w := trace.NewWalkTokens(blob, sizes)
 	w.Alive = true
 	var batch [64]trace.Moved
@@ -72,6 +85,9 @@ func (s *State) walk(blob []byte, sizes *trace.TypeTable, gc uint32, t *taker, m
 		switch w.Kind {
 		case trace.WalkSegment:
 			t.begin(w.Addr, w.Words)
+			if scratch.Emptied != nil {
+				scratch.Emptied(trace.Range{Start: w.Addr, Words: w.Words})
+			}
 		case trace.WalkMove:
 			if err := s.move(w.Addr, w.Dest, w.Type, w.Length, w.Words, gc, t, m); err != nil {
 				return err

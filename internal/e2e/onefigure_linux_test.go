@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// siteRow is a site in the JSON of report and histogram.
-type siteRow struct {
+// figureRow is a site in the JSON of report and histogram.
+type figureRow struct {
 	Class string
 	Child string
 	Site  []struct{ Class, Method string }
@@ -24,14 +24,14 @@ type siteRow struct {
 }
 
 // payload says whether a row is of the site whose truth the program prints.
-func (s siteRow) payload() bool {
+func (s figureRow) payload() bool {
 	return s.Class == "byte[]" && len(s.Site) > 0 && s.Site[0].Class == "Sessions$Session" &&
 		s.Site[0].Method == "<init>"
 }
 
 const payloadKey = "Sessions$Session.<init>("
 
-func payloadOf(t *testing.T, what string, rows []siteRow) siteRow {
+func payloadOf(t *testing.T, what string, rows []figureRow) figureRow {
 	t.Helper()
 	for _, s := range rows {
 		if s.payload() {
@@ -39,7 +39,7 @@ func payloadOf(t *testing.T, what string, rows []siteRow) siteRow {
 		}
 	}
 	t.Fatalf("%s does not have the site", what)
-	return siteRow{}
+	return figureRow{}
 }
 
 // TestOneFigure records a program that prints how many sessions it holds: what lives at their site has one figure in
@@ -65,13 +65,13 @@ func TestOneFigure(t *testing.T) {
 
 func oneFigure(t *testing.T, dir string, truth int64) {
 	var report struct {
-		Sites []siteRow
-		Grown []siteRow  `json:"grown_sites"`
+		Sites []figureRow
+		Grown []figureRow  `json:"grown_sites"`
 		Known knownSites `json:"coverage"`
 	}
 	var histogram struct {
-		Classes []siteRow
-		Sites   []siteRow
+		Classes []figureRow
+		Sites   []figureRow
 		Known   knownSites `json:"coverage"`
 	}
 	heapcamJSON(t, &report, "report", dir)
@@ -112,7 +112,7 @@ func oneFigure(t *testing.T, dir string, truth int64) {
 }
 
 // alike says whether two rows are the same within rounding.
-func alike(a, b siteRow) bool {
+func alike(a, b figureRow) bool {
 	for _, x := range [...][2]int64{{a.Objects, b.Objects}, {a.ObjectsLow, b.ObjectsLow},
 		{a.ObjectsHigh, b.ObjectsHigh}, {a.Bytes, b.Bytes}, {a.BytesLow, b.BytesLow}, {a.BytesHigh, b.BytesHigh}} {
 		if max(x[0], x[1])-min(x[0], x[1]) > 4 {
@@ -166,7 +166,7 @@ func otherFigures(t *testing.T, dir string) map[string]int64 {
 	}
 	heapcamJSON(t, &history, "history", dir)
 	for _, s := range history.Sites {
-		if (siteRow{Class: s.Class, Site: s.Site}).payload() {
+		if (figureRow{Class: s.Class, Site: s.Site}).payload() {
 			out["history"] += s.Bytes[len(s.Bytes)-1]
 		}
 	}
@@ -199,7 +199,7 @@ func leaksAddUp(t *testing.T, dir string, live int64) {
 	t.Helper()
 	var leaks struct {
 		Verdicts []struct {
-			siteRow
+			figureRow
 			Grown int64   `json:"grown_bytes"`
 			Share float64 `json:"share_of_growth"`
 		}

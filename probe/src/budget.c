@@ -20,6 +20,7 @@ static PER_RECORDING bool too_long;
 enum { RETRY_SOON = 2, RETRY_LATE = 600 }; // s
 static PER_RECORDING uint64_t retry_at, retry_after = RETRY_SOON * 1000000000ull;
 enum { BUDGET_SPAN = 10 }; // s for which a budget is
+enum { SLICE_NS = 10000000 }; // what any pause may list, and longer ones a fifth of what they took
 
 static void learn(uint64_t *rate, uint64_t ns, uint64_t bytes) {
     uint64_t now = ns / ((bytes >> 10) + 1);
@@ -55,6 +56,23 @@ bool budget_listing_too_long(bool due, uint64_t bytes) {
     }
     atomic_store_explicit(ring32(HC_RING_OFF_SYNC_TOO_LONG), too_long, memory_order_relaxed);
     return too_long;
+}
+
+uint64_t budget_listing(uint64_t bytes) {
+    uint64_t ns = (bytes >> 10) * list_rate;
+    atomic_store_explicit(ring64(HC_RING_OFF_SYNC_PREDICTED), ns, memory_order_relaxed);
+    too_long = false;
+    atomic_store_explicit(ring32(HC_RING_OFF_SYNC_TOO_LONG), 0, memory_order_relaxed);
+    return ns;
+}
+
+void budget_sliced(uint64_t cpu, uint64_t bytes) {
+    if (bytes >= 1 << 20) list_rate = cpu / ((bytes >> 10) + 1);
+}
+
+uint64_t budget_slice(uint64_t pause_ns) {
+    uint64_t ns = pause_ns / 5 > SLICE_NS ? pause_ns / 5 : SLICE_NS;
+    return opt.max_sync < ns ? opt.max_sync : ns;
 }
 
 // An aborted listing counts what it took by the clock, whatever took it: it is not dared again at the very next

@@ -16,6 +16,10 @@ void budget_learn_finish(uint64_t wall_ns, uint64_t cpu_ns); // of a whole finis
 // until it would take a quarter less.
 bool budget_listing_too_long(bool due, uint64_t bytes);
 bool budget_too_long(void); // what that said last
+// Where a listing may be spread over pauses none is too long: ns that one of so many bytes would take.
+uint64_t budget_listing(uint64_t bytes);
+void budget_sliced(uint64_t cpu_ns, uint64_t bytes); // what a part of one took
+uint64_t budget_slice(uint64_t pause_ns);            // ns that a pause that took so long may list; 0: any
 struct listing_cost {
     uint64_t bytes, total;             // listed; that a listing walks
     uint64_t began, ended, cpu, until; // until: when it was to be aborted, 0: never

@@ -32,18 +32,35 @@ void census_reset(void) {
     nctouched = 0;
 }
 
-void census_put(struct enc *e) {
-    if (!nctouched) return;
+static void put_uncounted(struct enc *e) {
+    uint8_t *at = blob_begin(e, HC_EV_UNCOUNTED);
+    for (uint32_t i = 0; i < nctouched; i++) {
+        struct crow *r = &crows[ctouched[i]];
+        if (!r->cell[DIED_UNCOUNTED].n && !r->cell[GAINED].n) continue;
+        put_u(e, r->type);
+        put_u(e, r->bucket);
+        for (int c = CELLS; c <= GAINED; c++) put_u(e, r->cell[c].n), put_u(e, r->cell[c].b);
+    }
+    blob_end(e, at);
+}
+
+bool census_put(struct enc *e) {
+    bool uncounted = false;
+    if (!nctouched) return false;
     uint8_t *at = blob_begin(e, HC_EV_CENSUS);
     for (uint32_t i = 0; i < nctouched; i++) {
         struct crow *r = &crows[ctouched[i]];
         uint32_t mask = 0;
-        for (int c = 0; c < 5; c++) mask |= r->cell[c].n ? 1u << c : 0;
+        uncounted |= r->cell[DIED_UNCOUNTED].n || r->cell[GAINED].n;
+        for (int c = 0; c < CELLS; c++) mask |= r->cell[c].n ? 1u << c : 0;
+        if (!mask) continue;
         put_u(e, r->type);
         put_u(e, r->bucket);
         put_u(e, mask);
-        for (int c = 0; c < 5; c++)
+        for (int c = 0; c < CELLS; c++)
             if (r->cell[c].n) put_u(e, r->cell[c].n), put_u(e, r->cell[c].b);
     }
     blob_end(e, at);
+    if (uncounted) put_uncounted(e);
+    return uncounted;
 }

@@ -11,13 +11,14 @@
 enum { BUCKETS = 6 }; // HC_BUCKET_*
 bool census_init(void);
 
+// Cells of a row, the bits of its mask; the last two are of what a ramp has not counted.
+enum { BORN_YOUNG, BORN_OLD, PROMOTED, DIED_YOUNG, DIED_OLD, CELLS, DIED_UNCOUNTED = CELLS, GAINED };
 // One cache line holds what a birth or a promotion counts.
 struct crow {
     uint32_t stamp, type, bucket, pad;
     struct {
         uint64_t n, b;
-    } cell[5];
-    uint64_t pad2[4];
+    } cell[GAINED + 1];
 };
 extern HIDDEN struct crow *crows;
 extern HIDDEN uint32_t cstamp, *ctouched, nctouched;
@@ -31,7 +32,7 @@ static inline void census(uint32_t type, uint32_t bucket, int cell, uint64_t byt
     r->cell[cell].n++;
     r->cell[cell].b += bytes;
 }
-void census_put(struct enc *e);
+bool census_put(struct enc *e); // returns whether some of it is of what a ramp has not counted
 void census_reset(void);
 
 void census_forget(uint32_t died); // so many classes died: rows that nobody needs are given back

@@ -8,6 +8,7 @@
 #include "cycles.h"
 #include "deflog.h"
 #include "epoch.h"
+#include "finish.h"
 #include "jvm.h"
 #include "log.h"
 #include "meta.h"

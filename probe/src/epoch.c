@@ -10,6 +10,7 @@
 #include "classes.h"
 #include "deflog.h"
 #include "depth.h"
+#include "finish.h"
 #include "guard.h"
 #include "heapmap.h"
 #include "listing.h"
@@ -19,6 +20,7 @@
 #include "options.h"
 #include "os.h"
 #include "pause.h"
+#include "ramp.h"
 #include "recording.h"
 #include "retry.h"
 #include "ring.h"
@@ -47,7 +49,6 @@ static PER_RECORDING bool unseen;           // a pause was not recorded, or not 
 
 // Written by the VM thread alone, and read by others.
 static PER_RECORDING _Atomic uint64_t epoch_no;
-PER_RECORDING _Atomic bool listing_did_not_fit;
 // Why the next pause ends with a listing; 0: for no reason. Both threads write it. The control thread changes 0 alone,
 // by epoch_want_sync. The VM thread sets 0 only after it has committed a listing: that answers every request up to
 // then.
@@ -106,26 +107,6 @@ void epoch_start(void) {
 }
 
 // ---- the finish: its steps -----------------------------------------------------------------------
-// What the steps pass on. It is read after a fault has left a step, so none of it may be a local variable.
-struct finish {
-    struct enc e;
-    struct enc at_epoch;     // e where the epoch's block begins
-    struct enc before_pause; // e before the event that ends that block
-    uint8_t *block;          // the epoch's
-    uint64_t epoch;
-    uint64_t begin, cpu;      // when it began; CPU time of this thread then
-    uint64_t wanted;          // the ticket that a listing answers
-    uint64_t may;             // ns that the finish may take; 0: unlimited
-    int kind, forced, reason; // forced: why this pause is walked; reason: why it ends with a listing
-    uint32_t depth, flags, cut_to;
-    bool locked, to_ring; // we hold the ring's lock; to_ring: the epoch is written to the ring, else to the reserve
-    bool fits, cut, seen; // seen: maps.finish is of this pause
-    bool with_eden;       // a listing of this pause holds eden, too
-    bool committed;
-    const char *what; // why the walk was left; where: at which address
-    uint64_t where;
-};
-
 static void put_pause(struct finish *f, uint32_t flags) {
     uint64_t now = now_ns();
     struct pause_event p = {.epoch = f->epoch,
@@ -141,38 +122,9 @@ static void put_pause(struct finish *f, uint32_t flags) {
     pause_put(&f->e, &p);
 }
 
-// What was encoded behind `to` is dropped. walked: so is what the walks of it have counted.
-static void roll_back(struct finish *f, const struct enc *to, bool walked) {
-    f->e = *to;
-    if (!walked) return;
-    dest_reset();
-    census_reset();
-}
-
 // An epoch takes about two bytes for each object of 40; this is three for each of 32.
 static uint64_t epoch_bytes(struct work n, uint32_t depth) {
     return depth == HC_DEPTH_SAMPLES ? 0 : (n.rest + (depth == HC_DEPTH_FULL ? n.eden : 0)) / 32 * 3;
-}
-
-// Where the epoch is written: the ring, or the reserve if somebody else writes the ring or there is no room in it. The
-// control thread moves what is in the reserve as soon as the agent has made room, or a larger ring has.
-static void begin(struct finish *f, uint64_t bytes) {
-    f->fits = true;
-    f->to_ring = f->locked && (atomic_load(&reserve_len) || ring_room_in_pause() >= bytes);
-    if (f->to_ring) {
-        f->fits = reserve_flush(true);
-        ring_begin(&f->e, true);
-    } else {
-        reserve_begin(&f->e);
-        if (f->locked) atomic_store_explicit(&listing_did_not_fit, true, memory_order_relaxed);
-    }
-    f->at_epoch = f->e;
-}
-
-static void commit(struct finish *f) {
-    ring_publish_in_pause(); // the counters first: who sees the epoch has them
-    f->committed = f->fits && (f->to_ring ? ring_commit(&f->e, true) : reserve_commit(&f->e));
-    if (f->to_ring) defs_committed(f->committed);
 }
 
 // What kind of a pause it was, and whether a listing is due already.
@@ -181,7 +133,8 @@ static void identify(struct finish *f) {
     f->wanted = atomic_load_explicit(ring64(HC_RING_OFF_SYNC_WANTED), memory_order_acquire);
     f->reason = need_sync;
     if (!f->reason && f->wanted != answered_sync) f->reason = HC_SYNC_ROTATION;
-    if (!f->reason) f->reason = f->forced;
+    // A stop of its own gives the listing under way its next slice.
+    if (!f->reason && !(f->forced == HC_SYNC_WALK && ramp_open())) f->reason = f->forced;
     if (f->kind == HC_PAUSE_WALK) return; // maps.finish is of this stop
     heapmap()->read(&maps.finish);
     f->seen = true;
@@ -193,7 +146,7 @@ static void decide_depth(struct finish *f) {
     f->may = budget_may_take(start_cost);
     if (f->may && last_depth && f->kind != HC_PAUSE_WALK && f->kind != HC_PAUSE_FULL) {
         struct prospect p = {heapmap()->to_walk(&maps, kind_evacuates(f->kind)),
-                             heapmap()->list_bytes(&maps.finish),
+                             ramp_allowed() ? 0 : heapmap()->list_bytes(&maps.finish),
                              start_time - last_finish,
                              f->may,
                              f->depth,
@@ -236,7 +189,7 @@ static void put_moves(struct finish *f) {
     }
     // The state cannot be followed through this pause. Start the block again without moves.
     bool over = f->e.over;
-    roll_back(f, &f->at_epoch, true);
+    finish_roll_back(f, &f->at_epoch, true);
     f->e.over = over; // what did not fit once is not tried again
     begin_block(f);
     f->flags |= HC_PF_EVAC_FAILED;
@@ -258,10 +211,19 @@ static void look_at_eden(struct finish *f) {
 
 static void put_epoch(struct finish *f) {
     atomic_store_explicit(ring64(HC_RING_OFF_LIVE_BYTES), begin_block(f), memory_order_relaxed);
-    if (!unfollowable(f)) put_moves(f);
+    bool newer = false;
+    if (unfollowable(f)) {
+        census_reset();
+        ramp_forget();
+    } else {
+        newer = ramp_put_lost(&f->e, &maps);
+        put_moves(f);
+        if (kind_evacuates(f->kind) && f->flags & HC_PF_EXACT) ramp_evacuated();
+    }
     look_at_eden(f);
     if (f->to_ring) samples_resolve(&f->e, &maps.finish);
-    census_put(&f->e);
+    newer |= census_put(&f->e);
+    if (newer && !f->e.over) f->block[HC_BLOCK_OFF_VERSION] = HC_FORMAT_SLICES;
     f->before_pause = f->e;
     put_pause(f, f->flags | (f->reason ? HC_PF_SYNC_FOLLOWS : 0));
     block_end(&f->e, f->block);
@@ -271,10 +233,40 @@ static void put_epoch(struct finish *f) {
 
 // No listing follows after all.
 static void end_without_listing(struct finish *f) {
-    roll_back(f, &f->before_pause, false);
+    finish_roll_back(f, &f->before_pause, false);
     put_pause(f, f->flags);
     block_end(&f->e, f->block);
     f->reason = 0;
+}
+
+// The listing does not fit: keep the epoch, ask again.
+static void ask_again(struct finish *f) {
+    need_sync = f->reason == HC_SYNC_ROTATION ? HC_SYNC_LOST : f->reason;
+    end_without_listing(f);
+    atomic_store_explicit(&listing_did_not_fit, true, memory_order_relaxed);
+}
+
+// The next slice of the listing under way or, if one is due that would take too long as a whole, the first of a new
+// one. Returns whether this pause lists no more than that.
+static bool put_slice(struct finish *f) {
+    if (f->depth == HC_DEPTH_SAMPLES || !ramp_allowed() || f->before_pause.over) return false;
+    uint64_t now = now_ns(), may = budget_slice(now - start_time);
+    if (!may || (f->reason && budget_listing(heapmap()->list_bytes(&maps.finish)) <= may)) return false;
+    if (!f->reason && !ramp_open()) return true;
+    if (f->reason && eden_dirty) { // the next pause tells of no moves, and would end what begins here
+        need_sync = f->reason;
+        end_without_listing(f);
+        return true;
+    }
+    struct enc epoch = f->e;
+    struct slice s = {&maps, f->epoch, now + may, f->reason, f->with_eden};
+    ramp_put_slice(&f->e, &s);
+    if (!f->e.over) return true;
+    if (f->reason)
+        ask_again(f);
+    else
+        f->e = epoch; // the next pause has it
+    return true;
 }
 
 static void put_listing(struct finish *f) {
@@ -294,19 +286,16 @@ static void put_listing(struct finish *f) {
         end_without_listing(f);
         return;
     }
-    // The listing does not fit: keep the epoch, ask again.
     (void)budget_listing_too_long(true, bytes);
-    need_sync = f->reason == HC_SYNC_ROTATION ? HC_SYNC_LOST : f->reason;
-    end_without_listing(f);
-    atomic_store_explicit(&listing_did_not_fit, true, memory_order_relaxed);
+    ask_again(f);
 }
 
-// A test's options: what a heap does that is not understood.
-static void provoke(const struct finish *f) {
-    if (!opt.fault_at || f->epoch < opt.fault_at) return;
-    if (f->epoch == opt.fault_at) (void)rd64((void *)(uintptr_t)((opt.fault_at & 0xfff) + 8));
-    if (f->epoch <= opt.fault_until && f->depth != HC_DEPTH_SAMPLES)
-        unknown_class("a class word is unknown (option fault_until)", f->epoch);
+static void predict_listing(const struct finish *f) {
+    uint64_t bytes = heapmap()->list_bytes(&maps.finish);
+    if (ramp_allowed())
+        (void)budget_listing(bytes);
+    else if (f->depth == HC_DEPTH_SAMPLES || !f->reason)
+        (void)budget_listing_too_long(false, bytes);
 }
 
 // Inside the guard: a fault, and whatever is not understood, ends it early (siglongjmp).
@@ -314,53 +303,37 @@ static void record(void *arg) {
     struct finish *f = arg;
     identify(f);
     bool walk = have_last && started && f->kind != HC_PAUSE_FULL;
-    begin(f, walk ? epoch_bytes(heapmap()->to_walk(&maps, kind_evacuates(f->kind)), f->depth) : 0);
+    finish_begin(f, walk ? epoch_bytes(heapmap()->to_walk(&maps, kind_evacuates(f->kind)), f->depth) : 0);
     jvm_gc = pause_jvm_gc(f->kind);
     decide_depth(f);
-    provoke(f);
+    finish_provoke(f);
     put_definitions(f);
     put_epoch(f);
-    if (f->reason) put_listing(f);
-    if (f->depth == HC_DEPTH_SAMPLES || !f->reason)
-        (void)budget_listing_too_long(false, heapmap()->list_bytes(&maps.finish));
+    bool sliced = put_slice(f);
+    if (f->reason && !sliced) put_listing(f);
+    if (!sliced && f->reason && f->depth != HC_DEPTH_SAMPLES) ramp_whole();
+    predict_listing(f);
     unloading_freed(&maps, f->kind);
-    commit(f);
+    finish_commit(f);
     retry_understood(f->depth != HC_DEPTH_SAMPLES);
     if (f->kind == HC_PAUSE_WALK) return;
     unloading_forget(&maps, f->kind, pause_missed() || unseen, samples_told());
     unseen = false;
 }
 
-static void give_up(struct finish *f) {
-    char text[300];
-    size_t n = 0;
-    const char *p = f->what ? f->what : fault_text;
-    while (n < sizeof text - 1 && p[n]) text[n] = p[n], n++;
-    text[n] = 0;
-    uint8_t *at = block_begin(&f->e, HC_KIND_END);
-    put8(&f->e, HC_EV_END);
-    put_u(&f->e, now_ns() - probe_epoch_ns);
-    put_u(&f->e, HC_END_GAVE_UP);
-    put_str(&f->e, text, n);
-    block_end(&f->e, at);
-    memcpy(ring + HC_RING_OFF_REASON, text, n + 1);
-    atomic_store(&gave_up, true);
-    ring_state(HC_STATE_GAVE_UP, NULL);
-}
-
 // Inside a guard of its own: what was encoded of the moves is dropped, the pause is recorded still.
 static void record_fault(void *arg) {
     struct finish *f = arg;
-    if (!f->e.base) begin(f, 0);       // it faulted before there was a place to write
-    roll_back(f, &f->at_epoch, false); // finish has reset what the walks counted, outside of the guard
+    if (!f->e.base) finish_begin(f, 0); // it faulted before there was a place to write
+    finish_roll_back(f, &f->at_epoch, false); // finish has reset what the walks counted, outside of the guard
     f->e.over = false;
     f->block = block_begin(&f->e, HC_KIND_EPOCH);
     if (f->seen && started) heapmap()->put_spaces(&f->e, &maps);
     if (!f->kind) f->kind = HC_PAUSE_UNKNOWN;
     put_pause(f, HC_PF_FAULT | pause_missed_flags());
     block_end(&f->e, f->block);
-    if (retry_is_hopeless()) give_up(f);
-    commit(f);
+    if (retry_is_hopeless()) finish_give_up(f);
+    finish_commit(f);
 }
 
 static void publish(void *unused) {
@@ -401,10 +374,12 @@ static void note_outcome(struct finish *f, bool fault) {
     if (!f->committed) {
         dest_reset(); // a walk that was left early leaves its bits
         atomic_fetch_add_explicit(ring64(HC_RING_OFF_EPOCHS_DROPPED), 1, memory_order_relaxed);
-        need_sync = HC_SYNC_LOST;
+        if (fault || !ramp_follows()) need_sync = HC_SYNC_LOST;
     } else {
         pause_clear_missed();
     }
+    if (fault || f->depth == HC_DEPTH_SAMPLES) ramp_forget();
+    ramp_finish(&maps, f->epoch, f->committed);
     if (f->committed && f->reason) {
         need_sync = 0;
         answered_sync = f->wanted;
@@ -427,7 +402,7 @@ static void note_cost(const struct finish *f) {
 static void finish(int pause, int forced) {
     struct finish f = {.kind = pause, .forced = forced, .begin = now_ns(), .cpu = cpu_ns(), .depth = depth_now()};
     f.epoch = next_epoch();
-    census_reset();
+    if (!ramp_behind()) census_reset(); // else this epoch tells what the lost ones have counted
     bool fault = record_guarded(&f);
     note_outcome(&f, fault);
     note_cost(&f);
@@ -444,6 +419,7 @@ static void skip_pause(void *unused) {
 static void finish_unrecorded(bool waits) {
     have_last = false;
     need_sync = HC_SYNC_LOST;
+    ramp_forget();
     graves_known = false;
     unseen = true;
     if (waits) { // its number is missing then

@@ -17,6 +17,5 @@ void epoch_walk(int reason);             // inside a stop without collection
 void epoch_tally(struct tally *t);       // inside a stop: heap_tally
 void epoch_want_sync(int reason);        // any thread: the next pause ends with a listing
 uint64_t epoch_number(void);             // any thread; of the newest pause
-extern _Atomic bool listing_did_not_fit; // the control thread makes the ring larger
 
 #endif

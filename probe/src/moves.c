@@ -7,6 +7,7 @@
 #include "guard.h"
 #include "heapwalk.h"
 #include "os.h"
+#include "ramp.h"
 
 static bool put_eden(struct enc *e, struct heapmaps *m, uint64_t bytes, uint64_t *ns) {
     uint64_t from = cpu_ns();
@@ -25,6 +26,7 @@ bool moves_put(struct enc *e, struct heapmaps *m, int kind, int depth) {
     if (evac && !heapwalk()->emptied(m)) return false;
 
     struct walker w = walker_on(e, &m->finish);
+    w.uncounted = ramp_uncounted();
     uint8_t *at = blob_begin(e, HC_EV_MOVES);
     ok &= heapwalk()->moves(&w, m, evac);
     blob_end(e, at);

@@ -9,6 +9,7 @@
 #include "classtags.h"
 #include "guard.h"
 #include "heapcam_abi.h"
+#include "object.h"
 #include "options.h"
 #include "os.h"
 #include "recording.h"
@@ -359,6 +360,22 @@ void samples_live(struct enc *e, const struct heapmap *at_finish) {
         put_u(e, s->interval);
         put_u(e, s->size);
         id = s->id, addr = w;
+    }
+    if (at) blob_end(e, at);
+}
+
+void samples_live_typed(struct enc *e, const struct heapmap *at_finish) {
+    samples_live(e, at_finish);
+    uint32_t hi = atomic_load(&high);
+    uint8_t *at = NULL;
+    for (uint32_t i = 0; i < hi; i++) {
+        struct slot *s = &slots[i];
+        if (atomic_load_explicit(&s->state, memory_order_acquire) != RESOLVED) continue;
+        uint64_t a = where(s, at_finish);
+        if (!a) continue;
+        if (!at) at = blob_begin(e, HC_EV_SAMPLETYPES);
+        struct obj o;
+        put_u(e, obj_at(a, rd64((void *)a), &o) ? o.type : 0);
     }
     if (at) blob_end(e, at);
 }

@@ -27,6 +27,7 @@ void samples_put(struct enc *e, bool at_pause);
 bool samples_told(void); // none waits; with the writer lock
 // In a pause: which ones have become part of the state, and which have died. at_finish: of this pause.
 void samples_resolve(struct enc *e, const struct heapmap *at_finish);
+void samples_live_typed(struct enc *e, const struct heapmap *at_finish); // with the types of their objects
 void samples_live(struct enc *e, const struct heapmap *at_finish); // those of the state
 // Control thread.
 void samples_reap(JNIEnv *jni); // deletes weak references of the dead

@@ -108,6 +108,9 @@ HOT uint64_t next_hole(uint32_t *h, uint64_t a) {
     return *h < nholes ? holes[*h].lo : UINT64_MAX;
 }
 
+// Where the tokens of an epoch go that has no room: it is walked to its end for what it counts.
+static PER_RECORDING uint8_t nowhere[4096];
+
 HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi) {
     struct enc *e = w->e;
     put_s(e, (int64_t)(WORD(lo) - w->prev_end));
@@ -120,11 +123,9 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi) 
     uint32_t h = 0;
     bool ok = true, dug = source == SRC_OLD && graves_at(lo);
     uint64_t hole = source == SRC_EDEN ? next_hole(&h, lo) : UINT64_MAX;
-    if (e->over || e->end - e->p < TOKEN) {
-        e->over = true;
-        return ok;
-    }
-    uint8_t *p = e->p, *const limit = e->end - TOKEN;
+    const bool uncounted = source == SRC_FROM && w->uncounted;
+    if (e->end - e->p < TOKEN) e->over = true;
+    uint8_t *p = e->over ? nowhere : e->p, *limit = e->over ? nowhere + sizeof nowhere - TOKEN : e->end - TOKEN;
     while (a < hi) {
         if (source == SRC_EDEN && !LIKELY(a != hole)) {
             skip += (holes[h].hi - a) >> 3;
@@ -138,9 +139,9 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi) 
             a += n << 3;
             continue;
         }
-        if (!LIKELY(p <= limit)) { // the epoch is lost anyway: leave the pause
+        if (!LIKELY(p <= limit)) { // the epoch is lost, and the next one tells what it has counted
             e->over = true;
-            return ok;
+            p = nowhere, limit = nowhere + sizeof nowhere - TOKEN;
         }
         __builtin_prefetch((void *)(a + AHEAD));
         uint64_t mark = rd64((void *)a);
@@ -163,7 +164,8 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi) 
                 if (source == SRC_EDEN)
                     census(o->type, old ? 5 : 0, old ? 1 : 0, bytes);
                 else if (source == SRC_FROM && old)
-                    census(o->type, 1, 2, bytes);
+                    census(o->type, 1, PROMOTED, bytes);
+                if (uncounted) census(o->type, 1, GAINED, bytes);
             }
         } else if (source == SRC_EDEN) {
             if (!LIKELY(!skip)) p = leb_long(p, skip << 3 | HC_TOK_SKIP), skip = 0;
@@ -171,11 +173,12 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi) 
             p = put_len(p, o, len);
         } else {
             skip += bytes >> 3;
-            census(o->type, source == SRC_OLD ? 5 : age_bucket(mark), source == SRC_OLD ? 4 : 3, bytes);
+            census(o->type, source == SRC_OLD ? 5 : age_bucket(mark),
+                   source == SRC_OLD ? DIED_OLD : uncounted ? DIED_UNCOUNTED : DIED_YOUNG, bytes);
         }
         a += bytes;
     }
-    e->p = p;
+    if (!e->over) e->p = p;
     w->prev_dst = prev_dst;
     if (a != hi) violation("a walk of evacuated memory did not end at the top", a);
     put_u(e, HC_TOK_END);
@@ -206,17 +209,14 @@ HOT uint64_t births(int lay, struct walker *w, uint64_t lo, uint64_t hi, bool yo
             a += n << 3;
             continue;
         }
-        if (!LIKELY(!e->over && e->end - e->p >= TOKEN)) {
-            e->over = true;
-            return hi;
-        }
+        if (!LIKELY(!e->over && e->end - e->p >= TOKEN)) e->over = true;
         __builtin_prefetch((void *)(a + AHEAD));
         uint64_t mark = rd64((void *)a);
         uint32_t len;
         uint64_t bytes;
         const struct hot *o = object(lay, a, mark, round, &spare, &len, &bytes);
         if (!LIKELY(o && bytes <= hi - a)) break;
-        uint8_t *p = e->p;
+        uint8_t *p = LIKELY(!e->over) ? e->p : nowhere;
         if (!LIKELY(open)) {
             p = zig_long(p, (int64_t)(dw - w->prev_end));
             open = true;
@@ -226,7 +226,8 @@ HOT uint64_t births(int lay, struct walker *w, uint64_t lo, uint64_t hi, bool yo
         }
         skip = 0;
         p = put4(p, o->list, o->nlist);
-        e->p = put_len(p, o, len);
+        p = put_len(p, o, len);
+        if (LIKELY(!e->over)) e->p = p;
         w->prev_end = dw + (bytes >> 3);
         census(o->type, young ? age_bucket(mark) : 5, young ? 0 : 1, bytes);
         a += bytes;

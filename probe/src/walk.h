@@ -14,6 +14,7 @@ struct walker {
     const struct heapmap *map; // after the pause; walk_list needs none
     uint64_t prev_end, prev_dst, lane[4];
     int k;
+    bool uncounted; // of survivor space: a ramp has not counted what is there
 };
 static inline struct walker walker_on(struct enc *e, const struct heapmap *map) {
     return (struct walker){.e = e, .map = map};
@@ -28,6 +29,8 @@ uint64_t walk_births(struct walker *w, uint64_t lo, uint64_t hi, bool young, boo
 extern uint64_t list_until; // now_ns() at which a listing is aborted (over); 0: never. VM thread in a pause
 // These two list [lo, hi), add to objects and bytes, and return where they had to stop.
 uint64_t walk_list(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes);
+// The same up to list_until, or as far as there is room: stopped then, and nothing is over.
+uint64_t walk_list_part(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes, bool *stopped);
 // Of a region, without what is known to be dead.
 uint64_t walk_list_living(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes);
 void walk_dead(uint64_t lo, uint64_t hi);  // counts deaths of a freed range

@@ -17,7 +17,9 @@ PER_RECORDING uint64_t list_until;
 // How a listing knows what is dead: it does not, by what an earlier one has found, by the marks of the collector.
 enum { ALL, GRAVES, MARKS };
 
-HOT uint64_t list(int lay, int how, struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes) {
+// stopped: NULL, or what is set instead of over where time or room ends.
+HOT uint64_t list(int lay, int how, struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes,
+                  bool *stopped) {
     struct enc *e = w->e;
     const uint64_t round = ~(vm.align - 1);
     struct hot spare;
@@ -31,9 +33,9 @@ HOT uint64_t list(int lay, int how, struct walker *w, uint64_t lo, uint64_t hi, 
         return a;
     }
     // The clock is looked at for each range, and within it each time that so many bytes have been written, some 100,000
-    // objects.
-    enum { PACE = 128 << 10 };
-    uint8_t *p = e->p, *const end = e->end - TOKEN, *limit = end - p > PACE ? p + PACE : end;
+    // objects; a slice, which takes no longer than that, looks more often.
+    const int64_t pace = stopped ? 4 << 10 : 128 << 10;
+    uint8_t *p = e->p, *const end = e->end - TOKEN, *limit = end - p > pace ? p + pace : end;
     while (a < hi) {
         uint32_t len;
         uint64_t size;
@@ -51,10 +53,10 @@ HOT uint64_t list(int lay, int how, struct walker *w, uint64_t lo, uint64_t hi, 
         if (!LIKELY(o && size <= hi - a)) break;
         if (!LIKELY(p <= limit)) {
             if (p > end || (list_until && now_ns() > list_until)) {
-                e->over = true;
+                *(stopped ? stopped : &e->over) = true;
                 break;
             }
-            limit = end - p > PACE ? p + PACE : end;
+            limit = end - p > pace ? p + pace : end;
         }
         p = put4(p, o->list, o->nlist);
         p = put_len(p, o, len);
@@ -74,14 +76,24 @@ HOT uint64_t list(int lay, int how, struct walker *w, uint64_t lo, uint64_t hi, 
 }
 
 uint64_t walk_list(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes) {
-#define CALL(lay) list(lay, ALL, w, lo, hi, objects, bytes)
+#define CALL(lay) list(lay, ALL, w, lo, hi, objects, bytes, NULL)
+    return FOR_LAYOUT(CALL);
+#undef CALL
+}
+
+uint64_t walk_list_part(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes, bool *stopped) {
+    if (w->e->end - w->e->p < 2 * TOKEN || (list_until && now_ns() > list_until)) {
+        *stopped = true;
+        return lo;
+    }
+#define CALL(lay) list(lay, ALL, w, lo, hi, objects, bytes, stopped)
     return FOR_LAYOUT(CALL);
 #undef CALL
 }
 
 uint64_t walk_list_living(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes) {
-#define KNOWN(lay) list(lay, GRAVES, w, lo, hi, objects, bytes)
-#define ASKED(lay) list(lay, MARKS, w, lo, hi, objects, bytes)
+#define KNOWN(lay) list(lay, GRAVES, w, lo, hi, objects, bytes, NULL)
+#define ASKED(lay) list(lay, MARKS, w, lo, hi, objects, bytes, NULL)
     if (graves_known) return graves_at(lo) ? FOR_LAYOUT(KNOWN) : walk_list(w, lo, hi, objects, bytes);
     return marks_there() ? FOR_LAYOUT(ASKED) : walk_list(w, lo, hi, objects, bytes);
 #undef KNOWN

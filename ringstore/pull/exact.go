@@ -54,7 +54,7 @@ func (c *cutting) trim(fr segment.FrameData, before bool, begin uint64) (out tri
 	if late {
 		out.info.FirstGC, out.info.LastGC, out.info.T1 = 0, 0, min(fr.T0, c.until)
 		out.info.T0 = out.info.T1
-		out.info.Flags &^= segment.FlagListing | segment.FlagSummary
+		out.info.Flags &^= segment.FlagListing | segment.FlagSummary | segment.FlagRamp | segment.FlagComplete
 	}
 	for b, e := range trace.Blocks(fr.Payload) {
 		if e != nil {
@@ -125,6 +125,24 @@ func (c *cutting) keep(b trace.Block, info *segment.FrameInfo) (bool, error) {
 		if y.Time <= c.until || c.lastGC > 0 && y.GC <= c.lastGC {
 			stamp(y.GC, y.Time)
 			info.Flags |= segment.FlagListing
+			return true, nil
+		}
+		c.ended = true
+		return false, nil
+	case trace.KindSlice:
+		y, err := trace.DecodeSlice(b)
+		if err != nil {
+			return false, err
+		}
+		if y.Time <= c.until || c.lastGC > 0 && y.GC <= c.lastGC {
+			stamp(y.GC, y.Time)
+			info.Flags |= segment.FlagRamp
+			if y.First() {
+				info.Flags |= segment.FlagListing
+			}
+			if y.Last() {
+				info.Flags |= segment.FlagComplete
+			}
 			return true, nil
 		}
 		c.ended = true

@@ -23,7 +23,7 @@ func redactBlock(b trace.Block) (trace.Block, bool) {
 		}
 		return trace.EncodeDefs(d), true
 	case trace.KindMeta, trace.KindSamples, trace.KindEpoch, trace.KindSync, trace.KindGap, trace.KindEnd,
-		trace.KindSummary:
+		trace.KindSummary, trace.KindSlice:
 		return b, true
 	}
 	return b, false

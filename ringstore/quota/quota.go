@@ -31,6 +31,7 @@ type Usage struct {
 	Overhead int64 // folder and documents
 	Open     int64 // the open segment, and what it needs to be sealed
 	Held     int64 // segments that were evicted while a pull reads them
+	Ramping  bool  // the listing of the open segment is not complete
 }
 
 // Quota decides how large a ring may be and its segments get. It knows the user's bounds, what the disk has said, and
@@ -50,7 +51,8 @@ type Quota struct {
 	fullUntil time.Time
 
 	head     int64 // stored bytes of the last head
-	listing  int64 // stored bytes of the last head that held a sync point
+	listing  int64 // stored bytes of the last head that held a sync point, or of the last ramp
+	rolling  bool  // the last listing was a ramp
 	largest  int64 // recent frame, fading
 	tooSmall int64 // M that the last sync point needs; 0: it fits
 	refused  int64 // what the last refused frame needed; 0 since a new segment has begun, which must have room for it
@@ -115,8 +117,32 @@ func (q *Quota) reserve() int64 {
 	return r
 }
 
-// next is how large the next head may be.
-func (q *Quota) next() int64 { return q.head + q.head/4 }
+// next is how large the next head may be; of a ramp, what is written from its first slice to its last.
+func (q *Quota) next() int64 {
+	if q.rolling {
+		return q.head + q.listing + q.listing/4 + 2*q.largest
+	}
+	return q.head + q.head/4
+}
+
+// Ramp takes note of a head that begins a ramp, and gives what takes that back.
+func (q *Quota) Ramp(stored int64) (undo func()) {
+	head, rolling := q.head, q.rolling
+	q.head, q.rolling = stored, true
+	return func() { q.head, q.rolling = head, rolling }
+}
+
+// Ramped takes note of a ramp that took so many bytes, epochs between its slices included. One that is too large for
+// two segments of four such shows in TooSmall.
+func (q *Quota) Ramped(stored int64) {
+	q.listing, q.rolling, q.tooSmall = stored, true, 0
+	if n := needed(stored); n > q.Max() {
+		q.tooSmall = n
+	}
+}
+
+// Reserve is the room that the next listing needs, bytes.
+func (q *Quota) Reserve() int64 { return q.next() }
 
 // Room is how much the open segment may still grow.
 func (q *Quota) Room(u Usage) int64 {
@@ -175,12 +201,12 @@ func needed(head int64) int64 { return 8 * vfs.Occupied(segment.HeaderSize+head+
 
 // Head takes note of the head that a new segment is to begin with, and gives what takes that back.
 func (q *Quota) Head(stored int64, listing bool) (undo func()) {
-	head, last := q.head, q.listing
-	q.head, q.listing = stored, 0
+	head, last, rolling := q.head, q.listing, q.rolling
+	q.head, q.listing, q.rolling = stored, 0, false
 	if listing {
 		q.listing, q.tooSmall = stored, 0
 	}
-	return func() { q.head, q.listing = head, last }
+	return func() { q.head, q.listing, q.rolling = head, last, rolling }
 }
 
 // Began forgets what was refused: a new segment has begun.
@@ -230,11 +256,19 @@ func (q *Quota) DiskFull(now time.Time, total int64) {
 
 // Outgrown says whether an open segment of so many bytes is large enough: a new one is to begin.
 func (q *Quota) Outgrown(size int64, u Usage) bool {
+	if u.Ramping { // a new segment would not be complete sooner
+		return q.refused > 0
+	}
 	m := q.Max()
 	spare, next := q.share(m), q.next()
+	// The open segment may be the only complete one, and has to stay until the next one is.
+	room := q.Limit() - u.Overhead - u.Held - u.Open - q.reserve()
+	if q.rolling && q.reserve() > 0 && size >= 2*q.listing && room < 2*q.largest {
+		return true
+	}
 	// A segment holds at least as much else as its listing, as long as the next one fits beside it: otherwise each
 	// collection would be listed.
-	enough := size >= min(2*q.head, max(q.Limit()-u.Overhead-next-spare/4, next))
+	enough := size >= min(2*max(q.head, q.listing), max(q.Limit()-u.Overhead-next-spare/4, next))
 	// At M a segment of less than half its size continues while half of what was to spare is left: a new one may find
 	// the oldest still needed, and would reach M at once.
 	half := enough && size >= q.Target()/2

@@ -174,3 +174,12 @@ func (f *File) Close() error {
 	}
 	return nil
 }
+
+// Listing says how much of a listing a sealed file holds.
+func (f *File) Listing() Listing {
+	if f.x == nil {
+		return Unlisted
+	}
+	l, _ := f.x.Listing()
+	return l
+}

@@ -38,6 +38,10 @@ const (
 	FlagMarked = 16
 	// FlagSummary marks a frame that holds a SUMMARY block alone.
 	FlagSummary = 32
+	// FlagRamp marks a frame that holds a slice of a listing that is spread over several frames; with FlagListing the
+	// first one, with FlagComplete the last.
+	FlagRamp     = 64
+	FlagComplete = 128
 
 	// MaxFrame bounds a frame's payload, stored and raw: a shared ring holds no more.
 	MaxFrame = 1 << 30
@@ -125,7 +129,7 @@ type FrameInfo struct {
 	Source          uint64
 	FirstGC, LastGC uint64
 	T0, T1          uint64
-	Flags           uint8 // FlagListing, FlagDefs, FlagMarked, FlagSummary
+	Flags           uint8 // FlagListing, FlagDefs, FlagMarked, FlagSummary, FlagRamp, FlagComplete
 }
 
 // Frame is a frame's header.

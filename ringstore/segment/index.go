@@ -52,6 +52,30 @@ func (x *Index) Widen(f FrameInfo) {
 	x.Info.T1 = max(x.Info.T1, f.T1)
 }
 
+// Listing says how much of a listing a segment holds.
+type Listing uint8
+
+// What a segment may hold of a listing. Ramping: a part of one; whoever starts here does not get to know all.
+const (
+	Unlisted Listing = iota
+	Ramping
+	Complete
+)
+
+// Listing says how much of a listing the frames hold, and where the newest one begins.
+func (x *Index) Listing() (l Listing, from int64) {
+	for _, f := range x.Frames {
+		if f.Flags&FlagListing != 0 {
+			from = f.Offset
+			l = max(l, Ramping)
+		}
+		if f.Flags&FlagComplete != 0 && l != Unlisted || f.Flags&(FlagListing|FlagRamp) == FlagListing {
+			l = Complete
+		}
+	}
+	return l, from
+}
+
 // encode gives the index frame that closes a file at offset at.
 func (x *Index) encode(at int64) []byte {
 	le := binary.LittleEndian

@@ -14,7 +14,9 @@ const failuresAllowed = 3
 type Sealed struct {
 	Path string
 	Size int64 // what it occupies, bytes
-	Cut  int64 // length to which a failed write has yet to be cut off; 0: none
+	// Listing is how much of a listing it holds.
+	Listing Listing
+	Cut     int64 // length to which a failed write has yet to be cut off; 0: none
 }
 
 // Writer is the open segment of a ring: the one file that grows.
@@ -33,8 +35,10 @@ type Writer struct {
 	ahead  int64 // up to where blocks were taken ahead; 0: nowhere
 	index  Index
 	buf    []byte // of write
-	dirty  bool   // behind size there may be the rest of a write that failed
-	failed int    // writes that failed in a row
+	list   Listing
+	from   int64 // where the newest listing begins
+	dirty  bool  // behind size there may be the rest of a write that failed
+	failed int   // writes that failed in a row
 	fault  func(error)
 }
 
@@ -67,6 +71,7 @@ func NewWriter(f vfs.File, path string, all []byte, spare *Writer, fault func(er
 func ResumeWriter(f vfs.File, path string, x *Index, end int64, fault func(error)) *Writer {
 	f.TryLock(false)
 	w := &Writer{file: f, path: path, size: end, index: *x, fault: fault}
+	w.list, w.from = x.Listing()
 	w.stat()
 	return w
 }
@@ -124,6 +129,9 @@ func (w *Writer) write(head []byte, parts [][]byte) (size int64, err error) {
 func (w *Writer) count(head []byte, at, size int64) {
 	if f, err := decodeFrame(w.path, at, head); err == nil { // it was encoded just now
 		w.index.Add(f)
+		if f.Flags&(FlagListing|FlagComplete) != 0 {
+			w.list, w.from = w.index.Listing()
+		}
 	}
 	w.size = at + size
 }
@@ -176,7 +184,7 @@ func (w *Writer) Trim() error {
 // Seal closes the segment with its index. If that cannot be written the segment stays without, and what is torn is cut
 // off later (Sealed.Cut). The caller then syncs and closes File.
 func (w *Writer) Seal() Sealed {
-	out := Sealed{Path: w.path}
+	out := Sealed{Path: w.path, Listing: w.list}
 	size := w.size
 	if w.Mend() == nil {
 		b := w.index.encode(w.size)
@@ -216,6 +224,9 @@ func (w *Writer) Frames() int { return len(w.index.Frames) }
 
 // Path is where the file is.
 func (w *Writer) Path() string { return w.path }
+
+// Listing says how much of a listing there is, and how many bytes have been written since the newest one began.
+func (w *Writer) Listing() (l Listing, since int64) { return w.list, w.size - w.from }
 
 // Ahead is up to where blocks were taken ahead; 0: nowhere.
 func (w *Writer) Ahead() int64 { return w.ahead }

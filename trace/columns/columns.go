@@ -95,12 +95,12 @@ func (e *Encoder) part(payload []byte) {
 			if d, err := trace.DecodeDefs(b); err == nil {
 				e.learn(d.Types)
 			}
-		case trace.KindEpoch, trace.KindSync:
+		case trace.KindEpoch, trace.KindSync, trace.KindSlice:
 			_ = trace.TokenBlobs(b, func(tag trace.Tag, off int, tokens []byte) {
-				if e.take(tokens, tag == trace.TagList || tag == trace.TagBirths) {
+				list := tag == trace.TagList || tag == trace.TagBirths || tag == trace.TagAgain
+				if e.take(tokens, list) {
 					e.skeleton = append(e.skeleton, payload[from:start+off]...)
-					e.blobs = append(e.blobs, blob{len(e.skeleton) - e.gap, len(tokens),
-						tag == trace.TagList || tag == trace.TagBirths})
+					e.blobs = append(e.blobs, blob{len(e.skeleton) - e.gap, len(tokens), list})
 					e.gap, from = len(e.skeleton), start+off+len(tokens)
 				}
 			})

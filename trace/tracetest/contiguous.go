@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/ramp"
 )
 
 // memory is the part of the model that differs between collectors: where objects lie and what a collection does with
@@ -26,6 +27,8 @@ type memory interface {
 	wasOld(addr uint64) bool
 	spaces() []trace.Space
 	regions() []trace.RegionRun
+	areas() []ramp.Area // of the state; young(i) says whether area i is young
+	isYoung(i int) bool
 }
 
 func newMemory(m *Model) memory {
@@ -48,7 +51,20 @@ type contiguous struct {
 	toTop                     uint64
 	fromBase, toBase, oldBase uint64
 	surv, old                 []*obj // by address
+	edenLeft                  uint64 // words of eden that a full collection left filled
+	emptied                   [3]uint64
 }
+
+// areas are survivor space, old space, and what a full collection left in eden.
+func (c *contiguous) areas() []ramp.Area {
+	return []ramp.Area{
+		{Bottom: c.fromBase, Top: c.fromTop, Incarnation: c.emptied[0]},
+		{Bottom: c.oldBase, Top: c.oldTop, Incarnation: c.emptied[1]},
+		{Bottom: 0, Top: c.edenLeft, Incarnation: c.emptied[2]},
+	}
+}
+
+func (c *contiguous) isYoung(i int) bool { return i != 1 }
 
 func (c *contiguous) words() uint64       { return c.oldBase + c.o }
 func (c *contiguous) regionWords() uint64 { return 0 }
@@ -197,6 +213,9 @@ func (c *contiguous) young(pl *plan, _, _ bool) bool {
 	c.surv, m.eden, c.edenTop = to, nil, 0
 	c.fromBase, c.toBase = c.toBase, c.fromBase
 	c.fromTop, c.toTop = c.toTop, c.toBase
+	c.edenLeft = 0
+	c.emptied[0]++
+	c.emptied[2]++
 	return false
 }
 
@@ -228,7 +247,10 @@ func (c *contiguous) full(pl *plan) {
 		}
 	}
 	c.old, c.surv, m.eden = old, nil, eden
-	c.oldTop, c.fromTop, c.edenTop = top, c.fromBase, edenTop
+	c.oldTop, c.fromTop, c.edenTop, c.edenLeft = top, c.fromBase, edenTop, edenTop
+	for i := range c.emptied {
+		c.emptied[i]++
+	}
 }
 
 func (c *contiguous) sweep(*plan)                {}

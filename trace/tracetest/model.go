@@ -19,6 +19,7 @@ import (
 	"slices"
 
 	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/ramp"
 )
 
 // Config says what to model. The zero value is Serial at depth survivors with rare events switched off.
@@ -40,6 +41,10 @@ type Config struct {
 	// stands in the next epoch that is not. Forget is that of a fault after which nothing reports it, and Untyped that
 	// of a sample whose class the probe did not know yet.
 	Quiet, Forget, Untyped float64
+	// Slice is how many words a pause lists: listings are spread over pauses then. 0: each is in one piece.
+	Slice uint64
+	// Naive breaks a rule of such listings.
+	Naive Naive
 }
 
 // All gives a configuration in which every rare event happens.
@@ -63,13 +68,16 @@ type Object struct {
 
 // Epoch is what one step made.
 type Epoch struct {
-	Blocks  []trace.Block     // in the order of the stream, sealed with seq and version
-	Pause   trace.Pause       // zero if the epoch was dropped
-	Known   bool              // a reader who has followed from a sync point on knows the state now
-	Synced  bool              // Blocks ends with a SYNC
-	Dropped bool              // Blocks is one GAP
-	State   map[uint64]Object // by address in words; the truth even when not Known
-	Died    []Object          // left the state dead at this finish, in no order
+	Blocks    []trace.Block     // in the order of the stream, sealed with seq and version
+	Pause     trace.Pause       // zero if the epoch was dropped
+	Known     bool              // a reader who has followed from a sync point on knows the state now
+	Synced    bool              // Blocks ends with a SYNC
+	Dropped   bool              // Blocks is one GAP
+	State     map[uint64]Object // by address in words; the truth even when not Known
+	First     bool              // Blocks ends with the first slice of a ramp: a file can begin with it
+	Unknown   ramp.Ranges       // to a reader who began with the newest ramp
+	Uncounted ramp.Ranges       // by that ramp
+	Died      []Object          // left the state dead at this finish, in no order
 	// Allocated and AllocatedBytes count all allocations of the phase that ended, short-lived ones included, fillers
 	// not.
 	Allocated, AllocatedBytes uint64
@@ -110,6 +118,7 @@ type Model struct {
 	untoldDead       []uint64                // samples that have died since, which no epoch has said
 	given            map[uint64]trace.Sample // all samples ever sent
 	allocated, bytes uint64
+	roll             rolling
 }
 
 // New makes a JVM whose heap is empty.

@@ -39,6 +39,7 @@ type finish struct {
 
 	allocs, moves       *trace.WalkEncoder
 	census              map[[2]uint64]*trace.CensusRow
+	uncounted           map[[2]uint64]*trace.UncountedRow
 	moved, born, births []*obj
 }
 
@@ -46,12 +47,15 @@ type finish struct {
 func (m *Model) pause(kind uint64, sure bool) *Epoch {
 	f := m.start(kind, sure)
 	f.collect()
+	f.loseFirst()
 	// The truth first: who is known now, who died.
 	for _, s := range f.pl.segs {
 		f.walk(s)
+		f.roll.src.Evacuated(trace.Range{Start: s.start, Words: s.words})
 	}
 	f.enterAll()
 	f.record()
+	f.carry()
 	sync := f.decideSync()
 	if f.dropped {
 		f.drop()
@@ -60,6 +64,7 @@ func (m *Model) pause(kind uint64, sure bool) *Epoch {
 		f.ep.Known = !m.lost
 	}
 	f.ep.State = m.state()
+	f.ep.Unknown, f.ep.Uncounted = m.roll.src.Unknown.Clone(), m.roll.src.Uncounted.Clone()
 	return f.ep
 }
 
@@ -70,7 +75,13 @@ func (m *Model) start(kind uint64, sure bool) *finish {
 		Model: m, kind: kind, sure: sure, pl: plan{from: map[*obj]uint64{}}, e: &trace.Epoch{},
 		ep:     &Epoch{Allocated: m.allocated, AllocatedBytes: m.bytes, Samples: m.samples},
 		allocs: trace.NewWalkEncoder(m.types), moves: trace.NewWalkEncoder(m.types),
-		census: map[[2]uint64]*trace.CensusRow{},
+		census: m.roll.census, uncounted: m.roll.uncounted,
+	}
+	if f.census == nil {
+		f.census = map[[2]uint64]*trace.CensusRow{}
+	}
+	if f.uncounted == nil {
+		f.uncounted = map[[2]uint64]*trace.UncountedRow{}
 	}
 	m.allocated, m.bytes, m.samples = 0, 0, nil
 	if kind != trace.PauseWalk {
@@ -151,12 +162,15 @@ func (f *finish) walk(s segment) {
 			if o.Space == trace.SpaceOld && !f.mem.wasOld(at) {
 				f.count(o, trace.Bucket1, trace.CensusPromoted) // the probe does not read the header again
 			}
+			if f.roll.src.Uncounted.Has(at) {
+				f.countUncounted(o, false)
+			}
 			f.moved = append(f.moved, o)
 		} else {
 			f.born = append(f.born, o)
 		}
 		o.Age++
-		if enc == f.allocs || o.in {
+		if enc == f.allocs || o.in && !f.hidden(at) {
 			enc.SkipTo(at)
 			enc.Move(o.Type, o.Length, o.addr)
 		}
@@ -185,9 +199,12 @@ func (f *finish) die(o *obj, at uint64) {
 		if o.Sample != 0 {
 			f.e.SampleDead = append(f.e.SampleDead, o.Sample)
 		}
-		if o.Space == trace.SpaceSurvivor || o.Space == trace.SpaceEden {
+		switch {
+		case f.roll.src.Uncounted.Has(at) && f.cfg.Naive != NaiveCensus:
+			f.countUncounted(o, true)
+		case o.Space == trace.SpaceSurvivor || o.Space == trace.SpaceEden:
 			f.count(o, trace.Bucket(o.Age), trace.CensusDiedYoung)
-		} else {
+		default:
 			f.count(o, trace.BucketOld, trace.CensusDiedOld)
 		}
 	}
@@ -214,6 +231,9 @@ func (f *finish) enter(o *obj) {
 func (f *finish) enterAll() {
 	for _, o := range f.pl.frees {
 		f.die(o, o.addr)
+	}
+	for _, r := range f.pl.freed {
+		f.roll.src.Evacuated(r)
 	}
 	for _, o := range f.moved {
 		f.known[o.addr] = o
@@ -254,7 +274,7 @@ func (f *finish) record() {
 		}
 	}
 	e := f.e
-	if f.kind == trace.PauseFull || f.evac != 0 || f.fault {
+	if !f.exact() {
 		f.pause.Flags = f.pause.Flags&^trace.PauseExact | f.evac
 		if f.fault {
 			f.pause.Flags |= trace.PauseFault
@@ -325,12 +345,13 @@ func (f *finish) recordObjects() {
 		}
 		return cmp(a.Bucket, b.Bucket)
 	})
+	f.recordUncounted()
 }
 
 // decideSync says whether a sync point follows. A fault may leave it to the next collection, as may a pause that
 // answers none.
 func (f *finish) decideSync() bool {
-	sync := f.owe != 0 && f.kind != trace.PauseRemark && f.kind != trace.PauseCleanup
+	sync := f.cfg.Slice == 0 && f.owe != 0 && f.kind != trace.PauseRemark && f.kind != trace.PauseCleanup
 	if f.fault && f.kind != trace.PauseFull && f.r.IntN(2) == 0 {
 		return false
 	}
@@ -340,8 +361,10 @@ func (f *finish) decideSync() bool {
 // drop loses the epoch: a gap is all that is written.
 func (f *finish) drop() {
 	ep := f.ep
-	f.owe, f.lost = trace.SyncLost, true
-	ep.Dropped = true
+	if f.cfg.Slice == 0 || !f.roll.src.Follows() {
+		f.owe = trace.SyncLost
+	}
+	f.lost, ep.Dropped = true, true
 	ep.Blocks = []trace.Block{trace.EncodeGap(trace.Gap{
 		Reason: trace.GapOverflow, Epochs: 1, Samples: uint64(len(ep.Samples)), Time: f.now,
 	})}
@@ -382,10 +405,14 @@ func (f *finish) write(sync bool) {
 	if len(ep.Samples) > 0 {
 		ep.Blocks = append(ep.Blocks, f.seal(trace.EncodeSamples(ep.Samples)))
 	}
-	ep.Blocks = append(ep.Blocks, f.seal(trace.EncodeEpoch(f.e)))
+	b := trace.EncodeEpoch(f.e)
+	ep.Blocks = append(ep.Blocks, f.sealAs(b, b.Version))
 	if sync {
 		ep.Blocks = append(ep.Blocks, f.seal(f.sync(f.kind)))
 		ep.Synced, f.lost, f.owe = true, false, 0
+	}
+	if f.cfg.Slice > 0 && !f.fault {
+		f.writeSlice()
 	}
 }
 

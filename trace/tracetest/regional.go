@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/ramp"
 )
 
 // regional is the heap of G1: equal regions that change their kind.
@@ -21,7 +22,28 @@ type region struct {
 	kind uint64
 	top  uint64 // words used
 	objs []*obj // by address; a humongous object is in its first region
+	n    uint64 // how often it was emptied
 }
+
+func (r *region) empty() { *r = region{n: r.n + 1} }
+
+// areas are the regions; a humongous object is all of the area of its first one.
+func (g *regional) areas() []ramp.Area {
+	out := make([]ramp.Area, len(g.regs))
+	for i := range g.regs {
+		r, bottom := &g.regs[i], uint64(i)*g.size
+		out[i] = ramp.Area{Bottom: bottom, Top: bottom, Incarnation: r.n}
+		switch r.kind {
+		case trace.SpaceOld, trace.SpaceSurvivor:
+			out[i].Top += r.top
+		case trace.SpaceHumongous:
+			out[i].Top += r.objs[0].Words
+		}
+	}
+	return out
+}
+
+func (g *regional) isYoung(i int) bool { return g.regs[i].kind == trace.SpaceSurvivor }
 
 func newRegional(m *Model) *regional {
 	g := &regional{m: m, size: max(64, m.align(m.cfg.Eden/16)), cur: -1}
@@ -49,7 +71,7 @@ func (g *regional) take(kind uint64) int {
 	for i := range g.regs {
 		j := (start + i) % len(g.regs)
 		if g.regs[j].kind == trace.SpaceFree {
-			g.regs[j] = region{kind: kind}
+			g.regs[j].kind = kind
 			return j
 		}
 	}
@@ -94,9 +116,10 @@ func (g *regional) allocBig(o *obj) bool {
 		if run++; run == n {
 			first := i - n + 1
 			for j := first; j <= i; j++ {
-				g.regs[j] = region{kind: trace.SpaceHumongousCont, top: g.size}
+				g.regs[j] = region{kind: trace.SpaceHumongousCont, top: g.size, n: g.regs[j].n}
 			}
-			g.regs[first] = region{kind: trace.SpaceHumongous, top: min(g.size, o.Words), objs: []*obj{o}}
+			g.regs[first] = region{kind: trace.SpaceHumongous, top: min(g.size, o.Words), objs: []*obj{o},
+				n: g.regs[first].n}
 			g.regs[i].top = o.Words - uint64(n-1)*g.size
 			o.addr, o.Space = uint64(first)*g.size, trace.SpaceHumongous
 			return true
@@ -205,7 +228,7 @@ func (g *regional) young(pl *plan, mixed, fail bool) (failed bool) {
 		}
 	}
 	for _, i := range freeing {
-		g.regs[i] = region{}
+		g.regs[i].empty()
 	}
 	m.eden, g.cur = nil, -1
 	g.reclaim(pl, trace.SpaceHumongous)
@@ -226,7 +249,7 @@ func (g *regional) reclaim(pl *plan, kind uint64) {
 		}
 		pl.freed = append(pl.freed, trace.Range{Start: uint64(i) * g.size, Words: uint64(n-i) * g.size})
 		for j := i; j < n; j++ {
-			g.regs[j] = region{}
+			g.regs[j].empty()
 		}
 	}
 }
@@ -325,9 +348,9 @@ func (g *regional) full(pl *plan) {
 		if big && !s.objs[0].dead {
 			continue
 		}
-		*r = region{}
+		r.empty()
 		for j := i + 1; big && j < len(g.regs) && g.regs[j].kind == trace.SpaceHumongousCont; j++ {
-			g.regs[j] = region{}
+			g.regs[j].empty()
 		}
 	}
 	at := 0
