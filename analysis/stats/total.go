@@ -49,6 +49,10 @@ func (t *Total) Interval() (low, high float64) {
 	return t.Sum * (1 - (1-l/k)*f), t.Sum * (1 + (h/k-1)*f)
 }
 
+// NoneDrawn is the mean of a Poisson count that was 0, at most, with a probability of 97.5 %: where samples of weight w
+// might have been drawn and none was, there may be as many as NoneDrawn·w.
+const NoneDrawn = 3.688879
+
 // Bounds gives the interval as whole numbers between least, which was seen, and most, which is all there is. Where the
 // sum is more than there is the lower bound shrinks with it: the uncertainty stays what it is.
 func (t *Total) Bounds(least, most uint64) (low, high uint64) {
