@@ -33,8 +33,8 @@ func watchOne(rnd *rand.Rand, perSecond, seconds int, share float64) (all, watch
 	return all, watched
 }
 
-// TestWatchedCoverage says how often the interval of a site with live samples holds what lives, where a part of what the
-// site allocates lives.
+// TestWatchedCoverage says how often the interval of a site with live samples holds what lives, where a part of what
+// the site allocates lives.
 func TestWatchedCoverage(t *testing.T) {
 	const rounds = 1000
 	for _, c := range []struct {
