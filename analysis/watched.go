@@ -30,13 +30,17 @@ const reportSites = 50
 type watchedFollower struct {
 	sum       Watched
 	allocated *sites.Allocated
+	watched   *sites.Watched
 }
 
 func (f *watchedFollower) follow(r *heap.Cursor, c *heap.Collection) {
 	if f.allocated == nil {
-		f.allocated = sites.NewAllocated()
+		f.allocated, f.watched = sites.NewAllocated(), sites.NewWatched()
 	}
 	f.allocated.Add(r.Symbols, r.All)
+	if trace.Concurrent(r.JVM.Collector) {
+		f.watched.Add(r.Symbols, r.Sampled)
+	}
 	if y := c.Cycle; y != nil {
 		f.sum.Pauses += y.Pauses
 		f.sum.LongestNS = max(f.sum.LongestNS, y.Longest)
@@ -59,7 +63,9 @@ func (f *watchedFollower) done(rep *Report, r *heap.Cursor) {
 	}
 	rep.Watched = w
 	rep.UnknownGCs = 0
-	rep.Sites = sites.Watched(r.Symbols, r.Live, reportSites)
+	if f.watched != nil {
+		rep.Sites = f.watched.Rows(r.Symbols, r.Live, reportSites)
+	}
 }
 
 // frees says whether the collector ever frees an object.

@@ -29,7 +29,8 @@ func cycle(gc, begin, end uint64, e trace.Epoch) trace.Block {
 // TestWatched reads a recording without addresses: watched samples are undecided first, then live or dead, and stand
 // for more once others are given up.
 func TestWatched(t *testing.T) {
-	jvm := trace.JVM{ABI: trace.ABIVersion, Major: 25, Collector: trace.CollectorZGC, Align: 8, Depth: trace.DepthSamples}
+	jvm := trace.JVM{ABI: trace.ABIVersion, Major: 25, Collector: trace.CollectorZGC, Align: 8,
+		Depth: trace.DepthSamples}
 	sample := func(id, chances uint64) trace.Sample {
 		return trace.Sample{ID: id, Time: id, Type: 1, Size: 16, Chances: chances}
 	}

@@ -30,9 +30,10 @@ func watchedRecording(leaks bool) *watchedStream {
 			Collector: trace.CollectorZGC, Align: 8, Depth: trace.DepthSamples, Flags: trace.JVMAtStart,
 			Interval: 512 << 10, MaxHeap: 1 << 30}}),
 		trace.EncodeDefs(trace.Defs{
-			Types:   []trace.Type{{ID: 1, Size: 1000, Name: "shop/Order"}, {ID: 2, Size: 1000, Name: "shop/Request"}},
-			Methods: []trace.Method{{ID: 1, Class: "Lshop/Orders;", Name: "keep"}, {ID: 2, Class: "Lshop/Web;", Name: "serve"}},
-			Frames:  []trace.Frame{{ID: 1, Method: 1}, {ID: 2, Method: 2}},
+			Types: []trace.Type{{ID: 1, Size: 1000, Name: "shop/Order"}, {ID: 2, Size: 1000, Name: "shop/Request"}},
+			Methods: []trace.Method{{ID: 1, Class: "Lshop/Orders;", Name: "keep"},
+				{ID: 2, Class: "Lshop/Web;", Name: "serve"}},
+			Frames: []trace.Frame{{ID: 1, Method: 1}, {ID: 2, Method: 2}},
 		}),
 	}
 	id := func(i, n uint64) uint64 { return 10*i + n + 1 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/heap"
 )
 
@@ -25,13 +26,7 @@ func NewAllocated() *Allocated { return &Allocated{by: map[Key]*Tally{}, class: 
 // Add takes in samples.
 func (a *Allocated) Add(r *heap.Symbols, samples []*heap.Sample) {
 	for _, s := range samples {
-		c, ok := a.class[s.Type]
-		if !ok {
-			if c = ClassOf(r, uint32(s.Type)).Folded(); r.Types[s.Type].ID != 0 {
-				a.class[s.Type] = c
-			}
-		}
-		k := Key{s.Frame, c}
+		k := Key{s.Frame, classOf(r, a.class, s.Type)}
 		t := a.by[k]
 		if t == nil {
 			t = &Tally{}
@@ -46,21 +41,58 @@ func (a *Allocated) Add(r *heap.Symbols, samples []*heap.Sample) {
 func (a *Allocated) Bytes() uint64 { return round(a.all.bytes.Sum) }
 
 // Rows gives what was allocated by site, the most bytes first; at most n.
-func (a *Allocated) Rows(r *heap.Symbols, n int) []Row { return Estimated(r, a.by, n) }
+func (a *Allocated) Rows(r *heap.Symbols, n int) []Row { return estimated(r, a.by, nil, n) }
 
-// Watched gives what live samples stand for by site, where objects have no addresses and no class is counted: the most
-// bytes first; at most n.
-func Watched(r *heap.Symbols, live map[uint64]*heap.Sample, n int) []Row {
-	s := State{Symbols: r, Samples: slices.Collect(maps.Values(live))}
-	by := map[uint64]room{}
-	for _, x := range s.Samples {
-		by[x.Type] = unbounded
-	}
-	return Estimated(r, s.tallies(by), n)
+// Watched sums live samples by site, where objects have no addresses and no class is counted. Make one with NewWatched.
+type Watched struct {
+	// heaviest are the largest objects and bytes that a watched sample of a site stood for, whether it lived or not:
+	// the live samples of a site may all be light ones, and heavy ones may have been missed.
+	heaviest map[Key]*[2]float64
+	class    map[uint64]Class
 }
 
-// Estimated renders tallies of classes that are not counted: nothing bounds the estimates but their own samples.
-func Estimated(r *heap.Symbols, by map[Key]*Tally, n int) []Row {
+// NewWatched makes sums of nothing.
+func NewWatched() *Watched {
+	return &Watched{heaviest: map[Key]*[2]float64{}, class: map[uint64]Class{}}
+}
+
+// Add takes in samples that are watched from now on.
+func (w *Watched) Add(r *heap.Symbols, samples []*heap.Sample) {
+	for _, s := range samples {
+		k := Key{s.Frame, classOf(r, w.class, s.Type)}
+		h := w.heaviest[k]
+		if h == nil {
+			h = &[2]float64{}
+			w.heaviest[k] = h
+		}
+		h[0], h[1] = max(h[0], s.Weight), max(h[1], s.Weight*float64(s.Size))
+	}
+}
+
+// Rows gives what the live samples stand for, the most bytes first; at most n.
+func (w *Watched) Rows(r *heap.Symbols, live map[uint64]*heap.Sample, n int) []Row {
+	s := State{Symbols: r, Samples: slices.Collect(maps.Values(live))}
+	fits := map[uint64]room{}
+	for _, x := range s.Samples {
+		fits[x.Type] = unbounded
+	}
+	return estimated(r, s.tallies(fits), w.heaviest, n)
+}
+
+// classOf gives the class of a type, and keeps it in known.
+func classOf(r *heap.Symbols, known map[uint64]Class, typ uint64) Class {
+	c, ok := known[typ]
+	if !ok {
+		if c = ClassOf(r, uint32(typ)).Folded(); r.Types[typ].ID != 0 {
+			known[typ] = c
+		}
+	}
+	return c
+}
+
+// estimated renders tallies of classes that are not counted: nothing bounds the estimates but their own samples.
+// heaviest are what samples may have stood for that were missed; none: nothing.
+func estimated(r *heap.Symbols, by map[Key]*Tally, heaviest map[Key]*[2]float64, n int) []Row {
 	keys := slices.SortedFunc(maps.Keys(by), func(a, b Key) int {
 		return cmp.Or(cmp.Compare(by[b].bytes.Sum, by[a].bytes.Sum), cmp.Compare(a.Class.Name, b.Class.Name),
 			cmp.Compare(a.Class.Loader, b.Class.Loader), cmp.Compare(a.Frame, b.Frame))
@@ -77,6 +109,10 @@ func Estimated(r *heap.Symbols, by map[Key]*Tally, n int) []Row {
 			ExactBytes: t.sampled, Objects: round(t.objects.Sum), Bytes: round(t.bytes.Sum)}
 		row.ObjectsLow, row.ObjectsHigh = t.objects.Bounds(t.objects.Sum, t.n, math.MaxInt64)
 		row.BytesLow, row.BytesHigh = t.bytes.Bounds(t.bytes.Sum, t.sampled, math.MaxInt64)
+		if h := heaviest[k]; h != nil {
+			row.ObjectsHigh += round(stats.NoneDrawn * h[0])
+			row.BytesHigh += round(stats.NoneDrawn * h[1])
+		}
 		rows = append(rows, row)
 	}
 	return rows

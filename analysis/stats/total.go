@@ -49,6 +49,10 @@ func (t *Total) Interval() (low, high float64) {
 	return t.Sum * (1 - (1-l/k)*f), t.Sum * (1 + (h/k-1)*f)
 }
 
+// NoneDrawn is the mean of a Poisson count that was 0, at most, with a probability of 97.5 %: where samples of weight w
+// might have been drawn and none was, there may be as many as NoneDrawn·w.
+const NoneDrawn = 3.688879
+
 // Fit is the share of what samples stand for beside themselves that there is room for: own is what they are, rest what
 // there is besides. Each sample counts as itself, so a figure is own + Fit·(Sum − own): what has samples never exceeds
 // what there is, and is never less than the samples. This is the one estimator of all verbs.

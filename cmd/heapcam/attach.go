@@ -156,6 +156,10 @@ func noAgent(path string, err error) error {
 		return fmt.Errorf("this user may not use the agent on %s (%w): run the command as root or as a member of "+
 			"the group %s", path, err, api.Group)
 	}
+	if os.IsTimeout(err) {
+		return fmt.Errorf("the agent on %s does not answer: the machine is busy or the agent hangs (`heapcam service "+
+			"status`); try again", path)
+	}
 	return withCode(exitNotFound, "no agent listens on %s: start one with `heapcam service start` or `heapcam "+
 		"agent`", path)
 }

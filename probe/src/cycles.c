@@ -24,6 +24,7 @@
 // ---- pauses: the VM thread notes them, the control thread takes them -------------------------------
 struct note {
     uint64_t begin, end, used; // ns since the probe's start; bytes, at the end
+    uint64_t cost;             // ns, the probe's part
     uint32_t gc;               // of GC(gc) in the JVM's log; UINT32_MAX: not known
     bool minor;
     char cause[PERF_TEXT];
@@ -32,7 +33,7 @@ enum { NOTES = 1 << 10 };
 static PER_RECORDING struct note *notes;
 static PER_RECORDING _Atomic uint64_t put_at, take_at;
 static PER_RECORDING _Atomic uint64_t notes_lost;
-static PER_RECORDING uint64_t pause_began; // the VM thread's, as are the next two
+static PER_RECORDING uint64_t pause_began, begin_cost; // the VM thread's, as are the next two
 static PER_RECORDING int nesting;
 static PER_RECORDING uint64_t minors;
 
@@ -43,7 +44,7 @@ struct stop {
 };
 struct cycle {
     uint64_t begin, end, last; // last: end of its last pause
-    uint64_t pauses, total, longest;
+    uint64_t pauses, total, longest, cost;
     uint64_t before, after; // bytes in use
     uint32_t gc, nstops;
     bool minor, whole; // whole: its end was seen
@@ -90,7 +91,7 @@ void cycles_pause_begin(void) {
     pause_began = now_ns();
     if (atomic_load(&gave_up)) return;
     (void)guarded(look_before_pause, NULL);
-    atomic_fetch_add_explicit(ring64(HC_RING_OFF_PROBE_NS), now_ns() - pause_began, memory_order_relaxed);
+    begin_cost = now_ns() - pause_began;
 }
 
 void cycles_pause_end(void) {
@@ -104,9 +105,10 @@ void cycles_pause_end(void) {
     *n = (struct note){.begin = pause_began - probe_epoch_ns, .end = now - probe_epoch_ns, .gc = UINT32_MAX};
     (void)guarded(look_at_pause, n);
     n->cause[PERF_TEXT - 1] = 0;
+    const uint64_t cost = n->cost = begin_cost + (now_ns() - now);
     atomic_store_explicit(&put_at, at + 1, memory_order_release);
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_PAUSE_NS), now - pause_began, memory_order_relaxed);
-    atomic_fetch_add_explicit(ring64(HC_RING_OFF_PROBE_NS), now_ns() - now, memory_order_relaxed);
+    atomic_fetch_add_explicit(ring64(HC_RING_OFF_PROBE_NS), cost, memory_order_relaxed);
 }
 
 // ---- cycles ---------------------------------------------------------------------------------------
@@ -156,6 +158,7 @@ static void take_note(const struct note *n) {
     c->after = n->used;
     c->pauses++;
     c->total += ns;
+    c->cost += n->cost;
     if (ns > c->longest) c->longest = ns;
     if (c->nstops < STOPS) c->stops[c->nstops++] = (struct stop){n->begin, ns};
 }
@@ -203,7 +206,7 @@ static void put_pause(struct enc *e, const struct cycle *c, uint32_t flags) {
     put_u(e, HC_DEPTH_SAMPLES);
     put_u(e, c->begin);
     put_u(e, c->total);
-    put_u(e, 0); // the probe's part is not in the pauses
+    put_u(e, c->cost);
     put_u(e, c->gc == UINT32_MAX ? 0 : c->gc);
     put_u(e, last_epoch_end);
     put_str(e, c->cause, strnlen(c->cause, PERF_TEXT));

@@ -298,7 +298,7 @@ bool vm_load(void *addr, bool any_major, char why[HC_MAX_REASON]) {
     vm.compressed_oops = on(COMPRESSED_OOPS);
     vm.compressed_class = flags[COMPRESSED_CLASSES].found ? on(COMPRESSED_CLASSES) : true;
     vm.compact_headers = on(COMPACT_HEADERS);
-    if (vm.compact_headers && !vm.klass_shift)
+    if (vm.compact_headers && !vm.klass_shift && !vm_has_no_addresses())
         return fail(why, "compact headers, but markWord::klass_shift is not exported");
     vm.align = flags[ALIGNMENT].found ? flags[ALIGNMENT].value : 8;
     if (vm.align < 8 || vm.align > 256 || vm.align & (vm.align - 1))
