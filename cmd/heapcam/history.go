@@ -22,8 +22,8 @@ func newHistoryCmd() *cobra.Command {
 		Short: "Show live bytes, births, deaths and ages of each class and site over time",
 		Long: `Use it to see when a class or an allocation site began to grow.
 
-For each class and each site it shows live bytes after each collection, objects (of sites: samples) that were born
-and died, the mean age in collections, and how much has survived --survived collections. Classes are exact. Sites are
+For each class and each site it shows live bytes after each collection, births and deaths (of sites: of samples), and
+the mean age in collections. It also shows how much has survived --survived collections. Classes are exact. Sites are
 estimated from samples; the last value is that of ` + "`heapcam report`" + ` and all other verbs. Objects that die
 before their first collection do not appear. "Live" means not known to be dead.
 

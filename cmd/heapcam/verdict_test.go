@@ -28,7 +28,7 @@ func TestVerdicts(t *testing.T) {
 	half := func(b []byte) []byte { return b[:len(b)/2] }
 	flip := func(b []byte) []byte { b[len(b)/3] ^= 1; return b }
 	newer := func(b []byte) []byte { b[8], b[100] = 99, 1; return b }
-	const torn, middle = "The recording is sound up to its end; ", "Collections may be missing: "
+	const torn, middle = "The recording was cut off after collection ", "Collections may be missing: "
 	const bad = "--salvage -o salvaged"
 	for name, c := range map[string]struct {
 		change   func()
@@ -36,7 +36,7 @@ func TestVerdicts(t *testing.T) {
 		code     int
 		next     string
 	}{
-		"sound":          {func() {}, "The recording is sound: ", 0, "report"},
+		"sound":          {func() {}, "The recording is undamaged: ", 0, "report"},
 		"end torn":       {func() { change(last, half) }, torn, 0, "report"},
 		"end empty":      {func() { change(last, func([]byte) []byte { return nil }) }, torn, 0, "report"},
 		"middle torn":    {func() { change(second, half) }, middle, 0, "report"},

@@ -67,8 +67,8 @@ func newVerifyCmd() *cobra.Command {
 
 The verb reads every byte and replays the recording. At each sync point it compares the replayed heap with the list of
 live objects there: address, type and size of every object. Then it replays each ring file alone. Some collectors
-change objects in ways that the recording does not show, such as fillers of G1: such differences are counted by name,
-and are no mismatch. Any other difference is a mismatch:
+change objects in ways that the recording does not show, such as fillers of G1. The verb counts such differences by
+name; they are no mismatch. Any other difference is a mismatch:
 
 - missing: known, but not listed.
 - extra: listed, but not known.
