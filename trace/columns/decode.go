@@ -300,8 +300,8 @@ func (c *column) left() int {
 }
 
 // listed decodes tokens of a list, as long as each is a symbol of one byte with at most one byte of operand. It gives
-// the position in out behind them. out has 8 bytes behind end. Which symbols have an operand cannot be foreseen: so that
-// is computed, and not branched on.
+// the position in out behind them. out has 8 bytes behind end. Which symbols have an operand cannot be foreseen: so
+// that is computed, and not branched on.
 func (d *decoder) listed(out []byte, at, end int) int {
 	syms, lists, i := d.syms, d.lists[:min(len(d.lists), short)], 0
 	for i < len(syms) && at < end {
