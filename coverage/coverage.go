@@ -346,7 +346,12 @@ func (l *Live) scan(lists [][]byte, at []found) error {
 	for _, blob := range lists {
 		t := trace.NewListTokens(blob, l.types)
 		next, want := 0, ^uint64(0)
-		for t.Next() {
+		objects, words := make([]uint64, t.Types()), make([]uint64, t.Types())
+		for {
+			t.Count(objects, words, want)
+			if !t.Next() {
+				break
+			}
 			if t.Kind != trace.ListObject {
 				next, _ = slices.BinarySearchFunc(at, t.Addr,
 					func(f found, a uint64) int { return cmp.Compare(f.addr, a) })
@@ -374,6 +379,11 @@ func (l *Live) scan(lists [][]byte, at []found) error {
 		}
 		if err := t.Err(); err != nil {
 			return err
+		}
+		for typ, n := range objects {
+			if n > 0 {
+				l.total.Add(uint32(typ), Count{n, 8 * words[typ]})
+			}
 		}
 	}
 	return nil

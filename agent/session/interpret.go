@@ -223,7 +223,7 @@ func (s *Session) skipListing(y *trace.Sync) {
 	s.set(func(st *Status) { st.ListingsSkipped++ })
 	s.out.push(trace.EncodeMeta(trace.Meta{Unlisted: []trace.Unlisted{{
 		Time: y.Time, GC: y.GC, Objects: y.Objects, Bytes: y.Bytes,
-		Largest: largestOf(y, s.heap.live.types, s.defs, summaryTypes),
+		Largest: largestOf(y, s.heap.live, s.defs, summaryTypes),
 	}}}))
 }
 

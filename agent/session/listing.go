@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heapcam/heapcam/coverage"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -16,8 +17,8 @@ const maxSummary = 4000
 const summaryTypes = 20
 
 // largestOf says in a line what a listing holds: the n largest classes, and the sites with the most bytes of live
-// samples.
-func largestOf(y *trace.Sync, types *trace.TypeTable, d *definitions, n int) string {
+// samples. live has taken the listing in, and so has counted its classes if it could read it.
+func largestOf(y *trace.Sync, live *live, d *definitions, n int) string {
 	type sum struct {
 		id             uint64
 		objects, bytes uint64
@@ -42,12 +43,7 @@ func largestOf(y *trace.Sync, types *trace.TypeTable, d *definitions, n int) str
 		s.bytes += bytes
 	}
 	classes, sites := map[uint64]*sum{}, map[uint64]*sum{}
-	for _, blob := range y.Lists {
-		l := trace.NewListTokens(blob, types)
-		for l.Next() {
-			add(classes, uint64(l.Type), 8*l.Words)
-		}
-	}
+	live.est.Totals(func(typ uint32, n coverage.Count) { classes[uint64(typ)] = &sum{uint64(typ), n.Objects, n.Bytes} })
 	for i := range y.Samples {
 		add(sites, y.Samples[i].Frame, y.Samples[i].Size)
 	}

@@ -1,5 +1,5 @@
 // Command storm writes the window of a JVM that died of a GC storm: a service that leaks for a minute of young
-// collections, and then collects the whole heap again and again, with hardly anything to free. Every fifth of these
+// collections, and then collects the whole heap again and again, with hardly anything to free. A part of these
 // collections has a listing; a summary replaces the others, as the recorder's budget for listings does it. The same
 // arguments give the same blocks.
 //

@@ -136,11 +136,10 @@ func Decode(dst, b []byte, limit int) ([]byte, error) {
 		return nil, err
 	}
 	skeleton := r.take(h.skeleton)
-	lists := make([][]byte, len(h.symbols)) // operands of list tokens by symbol
-	d := decoder{symbols: h.symbols, syms: r.take(h.syms), ops: r.take(h.ops), dests: r.take(h.dests), lists: lists,
-		read: make([]int, len(h.symbols))}
+	d := decoder{symbols: h.symbols, syms: r.take(h.syms), ops: r.take(h.ops), dests: r.take(h.dests),
+		lists: make([]column, len(h.symbols))}
 	for i, n := range h.lists {
-		lists[i] = r.take(n)
+		d.lists[i] = newColumn(&h.symbols[i], r.take(n))
 	}
 	if r.fail || len(r.b) != 0 {
 		return nil, corrupt("columns do not fill it")
@@ -159,8 +158,8 @@ func Decode(dst, b []byte, limit int) ([]byte, error) {
 	}
 	dst = append(dst, skeleton...)
 	left := 0
-	for i, l := range lists {
-		left += len(l) - d.read[i]
+	for i := range d.lists {
+		left += d.lists[i].left()
 	}
 	if len(d.syms)+len(d.ops)+len(d.dests)+left != 0 || len(dst)-start != int(h.raw) {
 		return nil, corrupt("something is left")
@@ -267,35 +266,61 @@ func without(dst, skeleton []byte, blobs []blob) ([]byte, error) {
 type decoder struct {
 	symbols          []symbol
 	syms, ops, dests []byte
-	lists            [][]byte
-	read             []int // bytes of each of lists
+	lists            []column // operands of list tokens, by symbol
+}
+
+// column is the operands of a symbol of lists, and what listed needs of it.
+type column struct {
+	b       []byte // one byte, which is never used up, of a symbol that has none
+	read    int
+	bytes   uint64 // of the symbol
+	n       int    // how many; 0: listed leaves it out
+	operand int    // 1: it has one
+}
+
+var noOperand [1]byte
+
+func newColumn(s *symbol, b []byte) column {
+	c := column{b: b}
+	if s.list && s.do&^doOperand == 0 {
+		c.bytes, c.n = s.bytes, int(s.n)
+		if c.operand = int(s.do & doOperand); c.operand == 0 {
+			c.b = noOperand[:]
+		}
+	}
+	return c
+}
+
+// left is how many bytes were not read.
+func (c *column) left() int {
+	if c.n > 0 && c.operand == 0 {
+		return 0
+	}
+	return len(c.b) - c.read
 }
 
 // listed decodes tokens of a list, as long as each is a symbol of one byte with at most one byte of operand. It gives
-// the position in out behind them. out has 8 bytes behind end.
+// the position in out behind them. out has 8 bytes behind end. Which symbols have an operand cannot be foreseen: so
+// that is computed, and not branched on.
 func (d *decoder) listed(out []byte, at, end int) int {
-	syms, symbols, lists, read, i := d.syms, d.symbols, d.lists, d.read, 0
+	syms, lists, i := d.syms, d.lists[:min(len(d.lists), short)], 0
 	for i < len(syms) && at < end {
 		c := int(syms[i])
-		if c >= short || c >= len(symbols) {
+		if c >= len(lists) {
 			break
 		}
-		s := &symbols[c]
-		if s.do > doOperand || !s.list {
+		l := &lists[c]
+		if l.n == 0 || uint(l.read) >= uint(len(l.b)) {
 			break
 		}
-		binary.LittleEndian.PutUint64(out[at:], s.bytes)
-		n := int(s.n)
-		if s.do != 0 {
-			k, l := read[c], lists[c]
-			if k >= len(l) || l[k] >= 0x80 || at+n >= end {
-				break
-			}
-			out[at+n] = l[k]
-			read[c] = k + 1
-			n++
+		v, next := l.b[l.read], at+l.n+l.operand
+		if v >= 0x80 || next > end {
+			break
 		}
-		at += n
+		binary.LittleEndian.PutUint64(out[at:], l.bytes)
+		out[at+l.n] = v
+		l.read += l.operand
+		at = next
 		i++
 	}
 	d.syms = syms[i:]
@@ -385,14 +410,14 @@ func (d *decoder) blob(dst []byte, bl blob) ([]byte, bool) {
 		if s.do&doOperand != 0 {
 			from := ops
 			if bl.list {
-				from = d.lists[c][d.read[c]:]
+				from = d.lists[c].b[d.lists[c].read:]
 			}
 			if n = operand(from); n == 0 || at+n > end {
 				return nil, false
 			}
 			at += copy(out[at:], from[:n])
 			if bl.list {
-				d.read[c] += n
+				d.lists[c].read += n
 			} else {
 				ops = ops[n:]
 			}

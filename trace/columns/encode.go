@@ -120,10 +120,13 @@ func (e *Encoder) tokens(b []byte, list bool) bool {
 			in++
 			continue
 		}
-		if !list {
-			if pos, n, o = simple(b, pos, *known, out, opd, n, o); pos == len(b) {
-				break
-			}
+		if list {
+			pos, n = e.listed(b, pos, out, n)
+		} else {
+			pos, n, o = simple(b, pos, *known, out, opd, n, o)
+		}
+		if pos == len(b) {
+			break
 		}
 		at := pos
 		tok, w := binary.Uvarint(b[at:])
@@ -211,6 +214,41 @@ func simple(b []byte, pos int, known table, out, ops []byte, n, o int) (behind, 
 		break
 	}
 	return pos, n, o
+}
+
+// listed is simple for the tokens of a list, whose operands are kept by symbol.
+func (e *Encoder) listed(b []byte, pos int, out []byte, n int) (behind, syms int) {
+	known, lists := e.list, e.lists
+	for pos+4 <= len(b) && n < len(out) {
+		next := pos + 1
+		tok := uint(b[pos])
+		if tok >= 0x80 {
+			if b[next]-1 >= 0x7f {
+				break
+			}
+			tok = tok&0x7f | uint(b[next])<<7
+			next++
+		}
+		if tok >= uint(len(known)) {
+			break
+		}
+		x := known[tok]
+		if x-1 < short {
+			out[n] = byte(x - 1)
+			n++
+			pos = next
+			continue
+		}
+		c := x - 1 - entryOperand
+		if c >= short || int(c) >= len(lists) || b[next] >= 0x80 {
+			break
+		}
+		out[n] = byte(c)
+		lists[c] = append(lists[c], b[next])
+		n++
+		pos = next + 1
+	}
+	return pos, n
 }
 
 // column gives the operands of a symbol of lists.
