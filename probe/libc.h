@@ -1,6 +1,6 @@
-// libc.h: before all else that is compiled for Linux. From 2.38 on the headers of glibc have programs call names that no
-// older glibc and no musl has (__isoc23_strtol, __isoc23_sscanf); the difference is the binary number, which nobody
-// reads here.
+// libc.h: before all else that is compiled for Linux. From 2.38 on the headers of glibc have programs call names that
+// older glibc and musl do not have (__isoc23_strtol, __isoc23_sscanf). They differ for binary numbers, of which the
+// probe reads none.
 #ifndef HEAPCAM_LIBC_H
 #define HEAPCAM_LIBC_H
 

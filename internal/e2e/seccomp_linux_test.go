@@ -115,3 +115,24 @@ func filterNow(t *testing.T, pid int, at string) {
 	}
 	time.Sleep(500 * time.Millisecond)
 }
+
+// TestAttachBelowFilter attaches to a JVM below such a filter.
+func TestAttachBelowFilter(t *testing.T) {
+	needReader(t)
+	kill := compiledProgram(t, "kill", killSource)
+	somePair(t, "below a filter", majors(), collectors, func(t *testing.T, major int, gc string) {
+		file, out := filepath.Join(t.TempDir(), "end"), filepath.Join(t.TempDir(), "rec")
+		p := program{major: major, gc: gc, heap: "32m", main: "Until", args: []string{file, "2000", "10"}}
+		r := p.plain(t, kill)
+		await(t, "pid", func() bool { return r.pid() > 0 })
+		if _, errs, code := heapcam(t, "record", "--out", out, "--for", "2s", r.pidText()); code != 0 {
+			t.Errorf("record: status %d: %s", code, errs)
+		}
+		r.end(t, file)
+		found, _ := filepath.Glob(filepath.Join(out, "Until-*"))
+		if len(found) != 1 {
+			t.Fatalf("recordings: %q", found)
+		}
+		verify(t, found[0], 1)
+	})
+}
