@@ -103,8 +103,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestStep: a stop for a slice never collects, whatever the method is, and there is one at a time; with method off there
-// is none. It does not use up the emergency of its phase.
+// TestStep: a stop for a slice never collects, whatever the method is, and there is one at a time. With method off
+// there is none. It does not use up the emergency of its phase.
 func TestStep(t *testing.T) {
 	for _, method := range []string{"walk", "gc", "off"} {
 		var sent []shmring.Method

@@ -74,8 +74,8 @@ func split(rt *rapid.T, g Ranges, r trace.Range, want *[60]bool) {
 	}
 }
 
-// TestReaderChecks: a slice that says of the rest what is not so is found out, and what came before a ramp is not judged
-// by it.
+// TestReaderChecks: a slice that says of the rest what is not so is found out. What came before a ramp is not judged by
+// it.
 func TestReaderChecks(t *testing.T) {
 	pending := []trace.Range{{Start: 10, Words: 50}}
 	slice := func(flags, left uint64, listed ...trace.Range) *trace.Slice {
