@@ -101,8 +101,8 @@ var Groups = []Group{
 			Wins: "The limit that is reached first wins, this one or overhead_cpu; both win over depth and " +
 				"sampling.", Reload: AtOnce},
 		{Key: "max_sync_pause", Kind: Duration, Default: "250ms", Zero: "unlimited",
-			Help: "Longest time that a sync point may add to a pause, 1ms to 1m. Larger heaps are recorded at " +
-				"depth samples.",
+			Help: "Longest time that a sync point may add to a pause, 1ms to 1m. Of larger heaps the listing is " +
+				"spread over pauses (Serial, Parallel), or they are recorded at depth samples (G1).",
 			Wins: "It wins over depth and emergency.", Reload: NextAttach},
 		{Key: "emergency", Kind: Choice, Choices: []string{"walk", "gc", "off"}, Placeholder: "MODE",
 			Default: "walk",
