@@ -64,7 +64,8 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 	if Lookup("max_sync_pause").Usage() != "Longest time that a sync point may add to a pause, 1ms to 1m. "+
-		"Larger heaps are recorded at depth samples. Default 250ms; 0s = unlimited." {
+		"Of larger heaps the listing is spread over pauses (Serial, Parallel), or they are recorded at depth samples "+
+		"(G1). Default 250ms; 0s = unlimited." {
 		t.Error(Lookup("max_sync_pause").Usage())
 	}
 	if Lookup("nothing") != nil || len(Known().JVM) == 0 || len(Known().Settings) != len(seen) {

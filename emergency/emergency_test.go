@@ -102,3 +102,39 @@ func TestMethods(t *testing.T) {
 		t.Errorf("held %d, want one a phase", c.Stats().Held)
 	}
 }
+
+// TestStep: a stop for a slice never collects, whatever the method is, and there is one at a time. With method off
+// there is none. It does not use up the emergency of its phase.
+func TestStep(t *testing.T) {
+	for _, method := range []string{"walk", "gc", "off"} {
+		var sent []shmring.Method
+		c, err := New(method, func(m shmring.Method) (uint64, error) {
+			sent = append(sent, m)
+			return uint64(len(sent)), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := time.Unix(1, 0)
+		for range 3 {
+			if _, err := c.Step(View{Now: now}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if method == "off" {
+			if len(sent) > 0 {
+				t.Error("method off: a stop was sent")
+			}
+			continue
+		}
+		if len(sent) != 1 || sent[0] != shmring.MethodWalk {
+			t.Errorf("method %s: sent %v", method, sent)
+		}
+		if ok, _ := c.Step(View{Now: now, Answered: 1}); !ok {
+			t.Errorf("method %s: none is sent after an answer", method)
+		}
+		if ok, _ := c.Poll(View{Now: now, Answered: 2, Due: true, Reserve: 1}); !ok {
+			t.Errorf("method %s: a stop for a slice counts as the emergency of its phase", method)
+		}
+	}
+}

@@ -102,7 +102,10 @@ func (r *Replay) slice(s *trace.Slice) (follows bool, find attach, err error) {
 	return true, r.attach, nil
 }
 
-func (r *Replay) resolve(addr, id, birth uint64) bool { return r.State.SetSample(addr, id, birth) }
+// resolve also says yes where nothing is listed yet: an epoch that had to wait for room names its samples in a later one.
+func (r *Replay) resolve(addr, id, birth uint64) bool {
+	return r.State.SetSample(addr, id, birth) || r.listed.Unknown.Has(addr)
+}
 
 // list compares the listing with the state, if that was known, and replaces it.
 func (r *Replay) list(s *trace.Sync) (attach, error) {

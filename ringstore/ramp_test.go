@@ -1,6 +1,8 @@
 package ringstore_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -173,5 +175,57 @@ func TestRampRing(t *testing.T) {
 	})
 	if completed < 50 {
 		t.Errorf("only %d ramps became complete", completed)
+	}
+}
+
+// TestPullOfARamp: a pull of the newest part goes back to a complete file where the newest ones are not.
+func TestPullOfARamp(t *testing.T) {
+	fs, dir := storetest.New(), "/r"
+	s, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 1 << 20, Deviation: 0.25, Compression: "none",
+		FS: fs}, ringstore.Identity{Session: "00112233445566778899aabbccddeeff"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := trace.AppendBlock(nil, trace.EncodeGap(trace.Gap{Reason: trace.GapStore}))
+	at := uint64(0)
+	write := func(store func([]byte, segment.FrameInfo) error, flags uint8) {
+		at++
+		info := segment.FrameInfo{Source: at, T0: at, T1: at, Flags: flags | segment.FlagMarked}
+		if err := store(block, info); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const first, last = segment.FlagListing | segment.FlagRamp, segment.FlagRamp | segment.FlagComplete
+	pulled := func() int {
+		var out bytes.Buffer
+		m, err := ringstore.Pull(context.Background(), dir, &out, ringstore.PullOptions{LastBytes: 1, FS: fs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(m.Files)
+	}
+	write(s.Rotate, segment.FlagListing)
+	write(s.Rotate, first)
+	write(s.Append, segment.FlagRamp)
+	if n := pulled(); n != 2 {
+		t.Errorf("%d files were pulled while the newest is not complete, want both", n)
+	}
+	write(s.Append, last)
+	if n := pulled(); n != 1 {
+		t.Errorf("%d files were pulled, want the newest, which is complete", n)
+	}
+	if st := s.Stats(); st.Complete != 2 {
+		t.Errorf("%d files are complete, want 2", st.Complete)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, _, err = ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 1 << 20, Deviation: 0.25, Compression: "none",
+		FS: fs}, ringstore.Identity{Session: "00112233445566778899aabbccddeeff"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := s.Stats(); st.Complete != 2 {
+		t.Errorf("after a restart %d files are complete, want 2", st.Complete)
 	}
 }

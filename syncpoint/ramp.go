@@ -45,7 +45,7 @@ func (p *Plan) Slice(s *trace.Slice, active int64) {
 		p.asked, p.since, p.need = true, 0, false
 	}
 	r.left = s.Left
-	if s.Last() {
+	if s.Last() && r.open {
 		r.open = false
 		p.want, p.need, p.asked, p.since, p.fails, p.skip = false, false, false, 0, 0, true
 	}

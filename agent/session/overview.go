@@ -51,6 +51,20 @@ func (o *overview) sync(y *trace.Sync) {
 	}
 }
 
+// slice takes in a part of a listing; total and known are those of the state behind it.
+func (o *overview) slice(y *trace.Slice, total coverage.Count, known bool) {
+	n := len(o.courses)
+	if n == 0 || o.courses[n-1].GC != y.GC {
+		return
+	}
+	c := &o.courses[n-1]
+	c.Sync += y.Probe
+	if y.Last() && known {
+		o.unlisted = false
+		c.Flags, c.Objects, c.Bytes = trace.CourseKnown|trace.CourseSynced, total.Objects, total.Bytes
+	}
+}
+
 // take gives the summary of what has been gathered, nil if that is nothing, and begins anew. y is the sync point that
 // it is made at, nil: none.
 func (o *overview) take(y *trace.Sync, est *coverage.Live) *trace.Summary {

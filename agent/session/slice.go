@@ -20,6 +20,8 @@ func (s *Session) slice(b trace.Block, y *trace.Slice, start uint64) {
 		st.LastSyncNS, st.LongestSyncNS = y.Probe, max(st.LongestSyncNS, y.Probe)
 	})
 	s.heap.live.slice(y)
+	total, known := s.heap.live.total()
+	s.heap.view.slice(y, total, known)
 	s.flushTo(start)
 	s.out.info.FirstGC, s.out.info.LastGC = y.GC, y.GC
 	s.stamp(y.Time)
@@ -36,8 +38,12 @@ func (s *Session) slice(b trace.Block, y *trace.Slice, start uint64) {
 		s.out.pushDefs(s.defs.listed(y.Samples))
 	}
 	s.out.push(b)
-	if s.flush() {
-		s.syncs.plan.Slice(y, s.out.st.Stats().Active)
+	if !s.flush() {
+		return
+	}
+	s.syncs.plan.Slice(y, s.out.st.Stats().Active)
+	if y.Last() && known {
+		s.summarize(&trace.Sync{GC: y.GC, Samples: y.Samples}, s.out.pos)
 	}
 }
 

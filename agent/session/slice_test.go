@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/heapcam/heapcam/agent/session/sessiontest"
+	"github.com/heapcam/heapcam/analysis/check"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
@@ -65,9 +66,10 @@ func TestSlices(t *testing.T) {
 // checkSliced replays each file alone.
 func checkSliced(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epoch) {
 	t.Helper()
-	complete, partial := 0, 0
+	complete, partial, types := 0, 0, uint64(0)
 	for i, f := range files {
 		replay, known := heap.NewReplay(&blocksOf{f}), 0
+		sums := check.Summaries(replay)
 		for {
 			c, err := replay.Next()
 			if err == io.EOF {
@@ -76,6 +78,7 @@ func checkSliced(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epoch)
 			if err != nil {
 				t.Fatalf("file %d: %v", i, err)
 			}
+			sums.Collection(c)
 			if c.Partial {
 				partial++
 			}
@@ -99,12 +102,16 @@ func checkSliced(t *testing.T, files [][]byte, byGC map[uint64]*tracetest.Epoch)
 				t.Errorf("file %d: slice at %d: %v", i, c.GC, c.First)
 			}
 		}
-		if len(replay.Faults) > 0 {
-			t.Errorf("file %d: %q", i, replay.Faults)
+		if len(replay.Faults) > 0 || sums.Different > 0 {
+			t.Errorf("file %d: %q; summaries: %s", i, replay.Faults, sums.First)
 		}
+		types += sums.Types
 		if known > 0 {
 			complete++
 		}
+	}
+	if types == 0 {
+		t.Error("no summary says what lives at the end of a listing")
 	}
 	if complete < len(files)-1 || len(files) < 3 || partial < 5 {
 		t.Errorf("%d of %d files became complete, %d collections were partial", complete, len(files), partial)

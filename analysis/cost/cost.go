@@ -140,6 +140,8 @@ func (c *Cost) Add(b trace.Block) error {
 			m.Sync += y.Probe
 			m.Longest = max(m.Longest, c.lastPause.Longest+y.Probe)
 		}
+	case trace.KindSlice:
+		return c.slice(b)
 	case trace.KindGap:
 		g, err := trace.DecodeGap(b)
 		if err != nil {
@@ -155,6 +157,22 @@ func (c *Cost) Add(b trace.Block) error {
 		}
 		c.at(e.Time)
 		c.event(e.Time, "the recording ended (%s)", trace.EndReasonNames.String(e.Reason))
+	}
+	return nil
+}
+
+// slice takes in a part of a listing.
+func (c *Cost) slice(b trace.Block) error {
+	y, err := trace.DecodeSlice(b)
+	if err != nil {
+		return err
+	}
+	m := c.at(y.Time)
+	m.Sync += y.Probe
+	m.Longest = max(m.Longest, c.lastPause.Longest+y.Probe)
+	if y.Last() {
+		m.SyncPoints++
+		c.event(y.Time, "sync point (%s): listed in %d slices", trace.SyncReasonNames.String(y.Reason), y.N)
 	}
 	return nil
 }

@@ -143,5 +143,11 @@ func (s *fromSync) Next() (trace.Block, error) {
 				return b, nil
 			}
 		}
+		if b.Kind == trace.KindSlice {
+			if y, err := trace.DecodeSlice(b); err == nil && y.GC == s.gc && y.First() {
+				s.begun = true
+				return b, nil
+			}
+		}
 	}
 }

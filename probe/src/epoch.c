@@ -367,6 +367,8 @@ static bool record_guarded(struct finish *f) {
 
 // What the next pause has to know of this one.
 static void note_outcome(struct finish *f, bool fault) {
+    // !fits: an epoch that waited in the reserve is lost as well, and with it what it would have said of others.
+    if (fault || f->depth == HC_DEPTH_SAMPLES || !f->fits) ramp_forget();
     if (fault) {
         need_sync = HC_SYNC_FAULT;
         unseen = true;
@@ -378,7 +380,6 @@ static void note_outcome(struct finish *f, bool fault) {
     } else {
         pause_clear_missed();
     }
-    if (fault || f->depth == HC_DEPTH_SAMPLES) ramp_forget();
     ramp_finish(&maps, f->epoch, f->committed);
     if (f->committed && f->reason) {
         need_sync = 0;

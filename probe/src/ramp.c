@@ -208,12 +208,13 @@ static uint64_t words_left(const struct heapmap *m, bool uncounted) {
     return n >> 3;
 }
 
-// The rest of the block has room behind what is listed, as has the next epoch.
+// The rest of the block has room behind what is listed, as has the next epoch unless the ring is small.
 enum { TAIL = 16 << 10 };
 static bool leave_room(struct enc *e) {
+    uint64_t left = (uint64_t)(e->end - e->p);
     uint64_t rest = TAIL + atomic_load_explicit(&largest_epoch, memory_order_relaxed);
-    if ((uint64_t)(e->end - e->p) < 2 * rest) return false;
-    e->end -= rest;
+    if (left < 4 * TAIL) return false;
+    e->end -= rest < left / 2 ? rest : left / 2;
     return true;
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/heapcam/heapcam/ringstore/folder"
@@ -312,12 +313,13 @@ func pick(fs vfs.FS, dir string, names []vfs.Info, opt Options) (needed []vfs.In
 		return names, 0, 0
 	}
 	ws := make([]segment.FrameInfo, len(names))
+	listed := make([]segment.Listing, len(names))
 	for i := len(names) - 1; i >= 0; i-- {
 		f, err := segment.OpenIn(fs, filepath.Join(dir, names[i].Name))
 		if err != nil {
 			continue
 		}
-		ws[i] = f.Window().FrameInfo
+		ws[i], listed[i] = f.Window().FrameInfo, f.Listing()
 		if wall == 0 && (!opt.Since.IsZero() || !opt.Until.IsZero()) {
 			wall = wallZero(f)
 		}
@@ -343,6 +345,10 @@ func pick(fs vfs.FS, dir string, names []vfs.Info, opt Options) (needed []vfs.In
 			opt.LastDuration > 0 && w.T1 > 0 && newest-w.T0 >= uint64(opt.LastDuration) {
 			break
 		}
+	}
+	// Files whose listing is under way alone would not say what lives.
+	for from > 0 && listed[from] == segment.Ramping && !slices.Contains(listed[from:to], segment.Complete) {
+		from--
 	}
 	return names[from:to], wall, newest
 }

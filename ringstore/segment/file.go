@@ -175,11 +175,17 @@ func (f *File) Close() error {
 	return nil
 }
 
-// Listing says how much of a listing a sealed file holds.
+// Listing says how much of a listing the file holds, from its index or, if it has none, from the headers of its frames.
 func (f *File) Listing() Listing {
-	if f.x == nil {
-		return Unlisted
+	x := f.x
+	if x == nil {
+		x = &Index{}
+		for fr, err := range f.Headers() {
+			if err == nil {
+				x.Add(fr)
+			}
+		}
 	}
-	l, _ := f.x.Listing()
+	l, _ := x.Listing()
 	return l
 }

@@ -33,7 +33,7 @@ type rolling struct {
 	uncounted map[[2]uint64]*trace.UncountedRow
 }
 
-// exact says whether the moves of the pause are told.
+// exact says whether the epoch has the moves of the pause.
 func (f *finish) exact() bool { return f.kind != trace.PauseFull && f.evac == 0 && !f.fault }
 
 // loseFirst says what a reader has to forget before the epoch in hand.
