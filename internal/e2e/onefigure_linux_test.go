@@ -25,11 +25,11 @@ type siteRow struct {
 
 // payload says whether a row is of the site whose truth the program prints.
 func (s siteRow) payload() bool {
-	return s.Class == "byte[]" && len(s.Site) > 0 && s.Site[0].Class == "Sessions$Session" &&
+	return s.Class == "byte[]" && len(s.Site) > 0 && s.Site[0].Class == "KeptSessions$Session" &&
 		s.Site[0].Method == "<init>"
 }
 
-const payloadKey = "Sessions$Session.<init>("
+const payloadKey = "KeptSessions$Session.<init>("
 
 func payloadOf(t *testing.T, what string, rows []siteRow) siteRow {
 	t.Helper()
@@ -49,7 +49,7 @@ func TestOneFigure(t *testing.T) {
 	t.Parallel()
 	for _, between := range []string{"0", "2"} {
 		t.Run("gc every "+between+" s", func(t *testing.T) {
-			p := program{major: 17, gc: "G1", heap: "128m", main: "Sessions", args: []string{"8", between},
+			p := program{major: 17, gc: "G1", heap: "128m", main: "KeptSessions", args: []string{"8", between},
 				limit: "64MiB", flags: []string{"--sampling", "128KiB"}}
 			r := p.start(t)
 			r.finish(t)
@@ -181,7 +181,7 @@ func otherFigures(t *testing.T, dir string) map[string]int64 {
 	}
 	for _, line := range strings.Split(string(b), "\n") {
 		stack, value, _ := strings.Cut(line, " ")
-		if strings.HasSuffix(stack, ";Sessions$Session.<init>;byte[]") {
+		if strings.HasSuffix(stack, ";KeptSessions$Session.<init>;byte[]") {
 			n, _ := strconv.ParseInt(value, 10, 64)
 			out["export"] += n
 		}
