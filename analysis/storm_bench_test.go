@@ -37,7 +37,8 @@ func BenchmarkRecording(b *testing.B) {
 		of     func(*ringstore.File) iter.Seq2[trace.Block, error]
 		reader func(heap.BlockSource) heap.Reader
 	}{
-		{"counted", (*ringstore.File).BlocksWithoutTokens, func(s heap.BlockSource) heap.Reader { return heap.NewCensus(s) }},
+		{"counted", (*ringstore.File).BlocksWithoutTokens,
+			func(s heap.BlockSource) heap.Reader { return heap.NewCensus(s) }},
 		{"replayed", (*ringstore.File).Blocks, func(s heap.BlockSource) heap.Reader { return heap.NewReplay(s) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -53,15 +53,15 @@ func (o *overview) sync(y *trace.Sync) {
 
 // slice takes in a part of a listing; total and known are those of the state behind it.
 func (o *overview) slice(y *trace.Slice, total coverage.Count, known bool) {
-	n := len(o.courses)
-	if n == 0 || o.courses[n-1].GC != y.GC {
+	n := len(o.rows)
+	if n == 0 || o.rows[n-1].GC != y.GC {
 		return
 	}
-	c := &o.courses[n-1]
+	c := &o.rows[n-1]
 	c.Sync += y.Probe
 	if y.Last() && known {
 		o.unlisted = false
-		c.Flags, c.Objects, c.Bytes = trace.CourseKnown|trace.CourseSynced, total.Objects, total.Bytes
+		c.Flags, c.Objects, c.Bytes = trace.RowKnown|trace.RowSynced, total.Objects, total.Bytes
 	}
 }
 

@@ -83,7 +83,7 @@ func (k *SummaryCheck) differs(format string, args ...any) {
 func (k *SummaryCheck) compareRow(want *replayed, t *trace.CollectionRow) {
 	k.Collections++
 	got := *t
-	if want.Flags&trace.CourseSynced == 0 { // a slice may be in the next file
+	if want.Flags&trace.RowSynced == 0 { // a slice may be in the next file
 		got.Sync = want.Sync
 	}
 	switch {

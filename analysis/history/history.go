@@ -30,7 +30,8 @@ type HeapHistory struct {
 }
 
 // History is one class or site. Its values change after the collections At (places in HeapHistory.Collections) and stay
-// in between. Values of sites are estimates of each time at which a sample of their class appeared or died, and of the last
+// in between. Values of sites are estimates of each time at which a sample of their class appeared or
+// died, and of the last
 // one. Born and Died are those that outlived a collection: of classes objects, from the census of each exact
 // collection; of sites samples.
 type History struct {

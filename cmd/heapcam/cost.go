@@ -194,7 +194,7 @@ func printCost(w io.Writer, c *cost.Cost) error {
 		if cut {
 			text = strings.TrimSuffix(text, ".")
 		}
-		ui.Paragraph(w, ui.Flow(at(e.Time).Format("01-02 15:04:05")), 16, ui.Flow(ui.Prose(text)))
+		ui.Beside(w, ui.Text(at(e.Time).Format("01-02 15:04:05")+"  "), ui.Prose(text))
 	}
 	return nil
 }

@@ -25,11 +25,11 @@ type figureRow struct {
 
 // payload says whether a row is of the site whose truth the program prints.
 func (s figureRow) payload() bool {
-	return s.Class == "byte[]" && len(s.Site) > 0 && s.Site[0].Class == "Sessions$Session" &&
+	return s.Class == "byte[]" && len(s.Site) > 0 && s.Site[0].Class == "KeptSessions$Session" &&
 		s.Site[0].Method == "<init>"
 }
 
-const payloadKey = "Sessions$Session.<init>("
+const payloadKey = "KeptSessions$Session.<init>("
 
 func payloadOf(t *testing.T, what string, rows []figureRow) figureRow {
 	t.Helper()
@@ -49,7 +49,7 @@ func TestOneFigure(t *testing.T) {
 	t.Parallel()
 	for _, between := range []string{"0", "2"} {
 		t.Run("gc every "+between+" s", func(t *testing.T) {
-			p := program{major: 17, gc: "G1", heap: "128m", main: "Sessions", args: []string{"8", between},
+			p := program{major: 17, gc: "G1", heap: "128m", main: "KeptSessions", args: []string{"8", between},
 				limit: "64MiB", flags: []string{"--sampling", "128KiB"}}
 			r := p.start(t)
 			r.finish(t)
@@ -66,8 +66,8 @@ func TestOneFigure(t *testing.T) {
 func oneFigure(t *testing.T, dir string, truth int64) {
 	var report struct {
 		Sites []figureRow
-		Grown []figureRow  `json:"grown_sites"`
-		Known knownSites `json:"coverage"`
+		Grown []figureRow `json:"grown_sites"`
+		Known knownSites  `json:"coverage"`
 	}
 	var histogram struct {
 		Classes []figureRow
@@ -181,7 +181,7 @@ func otherFigures(t *testing.T, dir string) map[string]int64 {
 	}
 	for _, line := range strings.Split(string(b), "\n") {
 		stack, value, _ := strings.Cut(line, " ")
-		if strings.HasSuffix(stack, ";Sessions$Session.<init>;byte[]") {
+		if strings.HasSuffix(stack, ";KeptSessions$Session.<init>;byte[]") {
 			n, _ := strconv.ParseInt(value, 10, 64)
 			out["export"] += n
 		}

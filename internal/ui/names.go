@@ -7,10 +7,12 @@ import (
 )
 
 // Lines breaks the name t into lines of at most width columns, where possible behind a dot, a slash or a comma, or
-// before a dollar sign or a bracket. Nothing is lost: who joins the lines has the name.
+// before a dollar sign or a bracket. Nothing is lost. Each line but the first begins with an ellipsis, which no name
+// holds: so a name does not begin a line.
 func Lines(t Text, width int) (lines []Text) {
 	width = max(width, Width/5)
 	s := []rune(string(t))
+	begin := Text("")
 	for len(s) > width {
 		at := 0
 		for i := width; i > width/3 && at == 0; i-- {
@@ -24,9 +26,13 @@ func Lines(t Text, width int) (lines []Text) {
 				at += utf8.RuneCountInString(string(s[at-10 : at])[:i]) - 10
 			}
 		}
-		lines, s = append(lines, Text(string(s[:at]))), s[at:]
+		lines, s = append(lines, begin+Text(string(s[:at]))), s[at:]
+		if begin == "" {
+			begin = Text(ellipsis)
+			width--
+		}
 	}
-	return append(lines, Text(string(s)))
+	return append(lines, begin+Text(string(s)))
 }
 
 // roomForNames is how many columns a name has at least beside what stands before it, or it gets lines of its own.

@@ -111,7 +111,7 @@ func (i *Instant) String() string {
 var (
 	instants = []string{time.RFC3339, "2006-01-02 15:04:05 MST", time.DateTime, "2006-01-02T15:04:05",
 		"2006-01-02 15:04"}
-	clocks   = []string{time.TimeOnly, "15:04"}
+	clocks = []string{time.TimeOnly, "15:04"}
 )
 
 // ParseTime reads RFC 3339, a date and time, or a time of day. Local time is meant unless the text ends with Z, UTC or

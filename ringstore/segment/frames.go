@@ -79,7 +79,8 @@ func (f *File) frames(want func(Frame) bool, noTokens bool) iter.Seq2[FrameData,
 				}
 				stored = stored[:fr.Stored]
 				if _, err = f.r.ReadAt(stored, fr.Offset+FrameSize); err == nil || err == io.EOF {
-					if noTokens && fr.Codec == codecColumns && fr.Flags&(FlagMarked|FlagListing|FlagRamp) == FlagMarked &&
+					if noTokens && fr.Codec == codecColumns &&
+						fr.Flags&(FlagMarked|FlagListing|FlagRamp) == FlagMarked &&
 						crc32.Checksum(stored, castagnoli) == fr.crc {
 						d.Payload = fr.payloadWithoutTokens(stored, part)
 					}

@@ -3,7 +3,7 @@ import java.util.Map;
 
 /** A map that is never emptied, beside garbage. Prints how many sessions there are: the truth. Arguments: seconds, and
  * seconds between two calls of System.gc(), 0 for none. */
-public class Sessions {
+public class KeptSessions {
     static final Map<Integer, Session> SESSIONS = new HashMap<>();
     static volatile Object sink;
 
