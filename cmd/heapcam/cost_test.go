@@ -19,7 +19,9 @@ func TestCostTooNew(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := trace.EncodeMeta(trace.Meta{Sampling: []trace.Sampling{{Time: 1, NS: 7}}})
-		b.Version += later
+		if later > 0 {
+			b.Version = trace.FormatVersion + later
+		}
 		if err := s.Rotate(trace.AppendBlock(nil, b), ringstore.FrameInfo{Source: 1, FirstGC: 1, LastGC: 1, T0: 1,
 			T1: 1}); err != nil {
 			t.Fatal(err)
