@@ -102,7 +102,8 @@ func (r *Replay) slice(s *trace.Slice) (follows bool, find attach, err error) {
 	return true, r.attach, nil
 }
 
-// resolve also says yes where nothing is listed yet: an epoch that had to wait for room names its samples in a later one.
+// resolve also says yes where nothing is listed yet: an epoch that had to wait for room names its samples in a later
+// one.
 func (r *Replay) resolve(addr, id, birth uint64) bool {
 	return r.State.SetSample(addr, id, birth) || r.listed.Unknown.Has(addr)
 }
