@@ -117,7 +117,8 @@ func (r *Census) sum(t *totals, e *trace.Epoch) {
 	}
 }
 
-func (r *Census) lose(*trace.Lost) {} // the epoch's census has what the lost ones would have had
+// lose: the epoch's census has what the lost ones would have had.
+func (r *Census) lose(*trace.Lost) bool { return true }
 
 func (r *Census) known() (all bool, unlisted uint64) { return r.all, r.unlisted }
 

@@ -110,8 +110,8 @@ type Cursor struct {
 
 // model is what a reader keeps of the objects: all of them (Replay), or how many there are of each type (Census).
 type model interface {
-	// lose applies what an epoch says of those that were lost before it.
-	lose(l *trace.Lost)
+	// lose applies what an epoch says of those that were lost before it; false: nothing is known then.
+	lose(l *trace.Lost) bool
 	// apply applies an exact epoch to what is known of the state.
 	apply(e *trace.Epoch) error
 	// known says how much is known of the state that the model follows: all, or all but what lies in so many bytes.
@@ -335,8 +335,7 @@ func (r *Cursor) epoch(b trace.Block) error {
 	exact := e.Pause.Flags&trace.PauseExact != 0
 	switch {
 	case !behind:
-	case exact && r.follows && e.Lost.Since != 0 && e.Lost.Since == r.gc:
-		r.model.lose(&e.Lost)
+	case exact && r.follows && e.Lost.Since != 0 && e.Lost.Since == r.gc && r.model.lose(&e.Lost):
 		r.weigh()
 	default:
 		r.forget()

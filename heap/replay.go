@@ -48,10 +48,11 @@ func (r *Replay) apply(e *trace.Epoch) error {
 	return r.State.Evacuate(e, r.Sizes(), &r.evacuation)
 }
 
-func (r *Replay) lose(l *trace.Lost) {
+func (r *Replay) lose(l *trace.Lost) bool {
 	r.State.Cut(l.Cleared)
 	r.State.Cut(l.Unknown)
 	r.listed.Lost(l)
+	return r.listed.Follows()
 }
 
 func (r *Replay) known() (all bool, unlisted uint64) {

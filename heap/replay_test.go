@@ -271,7 +271,7 @@ func FuzzReplay(f *testing.F) {
 	for _, c := range collectors {
 		for depth := uint64(trace.DepthSurvivors); depth <= trace.DepthFull; depth++ {
 			cfg := tracetest.All(1, c, depth)
-			cfg.Eden = 512
+			cfg.Eden, cfg.Slice = 512, 60*(depth-trace.DepthSurvivors) // and listings in slices
 			m := tracetest.New(cfg)
 			var p []byte
 			for i := range 8 {

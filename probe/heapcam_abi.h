@@ -260,6 +260,7 @@
 #define HC_MAX_LINES 65536          /* rows of a method's line table */
 /* samples, resolved samples, freed ranges, census rows, regions: of each kind in one block */
 #define HC_MAX_RECORDS (1 << 22)
+#define HC_MAX_RANGES (1 << 17)     /* pending, listed, cleared and unknown ranges: of each kind in one block */
 
 /* ---- shared ring ------------------------------------------------------------------------------------------------- */
 

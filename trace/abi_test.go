@@ -130,7 +130,7 @@ func TestHeaderAgrees(t *testing.T) {
 		"HC_MAX_BLOCK": MaxBlock, "HC_MAX_STR": MaxStr, "HC_MAX_TYPE_ID": MaxTypeID, "HC_MAX_ADDR": MaxAddr,
 		"HC_MAX_OBJECT": MaxObject,
 		"HC_MAX_LOG2":   MaxLog2, "HC_MAX_INSTANCE": MaxInstance, "HC_MAX_ALIGN": MaxAlign, "HC_MAX_LINES": MaxLines,
-		"HC_MAX_RECORDS": MaxRecords,
+		"HC_MAX_RECORDS": MaxRecords, "HC_MAX_RANGES": MaxRanges,
 	}
 	for _, b := range blockSpecs {
 		want["HC_KIND_"+b.Name] = int64(b.Kind)

@@ -243,9 +243,9 @@ func (e *Epoch) takeLost(r *row) (why string, err error) {
 		}
 		e.Lost.Since = r.num[0]
 	case TagCleared:
-		err = addRanges(&e.Lost.Cleared, r)
+		return addSet(&e.Lost.Cleared, r)
 	case TagUnknown:
-		err = addRanges(&e.Lost.Unknown, r)
+		return addSet(&e.Lost.Unknown, r)
 	case TagUncounted:
 		err = readRecords(r.text[0], r.ev, func(rec *record) {
 			e.Uncounted = append(e.Uncounted, UncountedRow{rec[0], rec[1], CensusCell{rec[2], rec[3]},
@@ -269,9 +269,9 @@ func DecodeSlice(b Block) (*Slice, error) {
 				return "second slice", nil
 			}
 		case TagPending:
-			return "", addRanges(&s.Pending, r)
+			return addSet(&s.Pending, r)
 		case TagListed:
-			return "", addRanges(&s.Listed, r)
+			return addSet(&s.Listed, r)
 		case TagSpace:
 			return addSpace(&s.Spaces, n), nil
 		case TagRegions:
@@ -413,6 +413,14 @@ func addRegions(to *[]RegionRun, r *row) error {
 
 func addRanges(to *[]Range, r *row) error {
 	return readRecords(r.text[0], r.ev, func(rec *record) { *to = append(*to, Range{rec[0], rec[1]}) })
+}
+
+// addSet is addRanges for those of which a reader makes a set.
+func addSet(to *[]Range, r *row) (why string, err error) {
+	if err = addRanges(to, r); err == nil && len(*to) > MaxRanges {
+		why = "too many ranges"
+	}
+	return why, err
 }
 
 func addLive(to *[]LiveSample, r *row) error {

@@ -43,4 +43,7 @@ const (
 	// regions): more than a collection can honestly report, and little enough that a block of rubbish cannot take
 	// gigabytes.
 	MaxRecords = 1 << 22
+	// MaxRanges bounds the ranges of one kind that a slice, or an epoch behind a loss, names: a heap of G1 has fewer
+	// regions.
+	MaxRanges = 1 << 17
 )

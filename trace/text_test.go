@@ -61,6 +61,8 @@ var golden = map[string]struct {
 		SampleEvery: 10}, 3},
 	"g1-survivors": {tracetest.Config{Seed: 3, Collector: trace.CollectorG1, Eden: 512, SampleEvery: 10,
 		Remark: 0.3}, 4},
+	"parallel-slices": {tracetest.Config{Seed: 5, Collector: trace.CollectorParallel, Eden: 512, SampleEvery: 10,
+		Slice: 60, Drop: 0.3}, 8},
 }
 
 // TestGolden reads the texts under testdata: text → blocks → text is the same text, every block decodes, and the

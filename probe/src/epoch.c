@@ -286,7 +286,7 @@ static void put_listing(struct finish *f) {
         end_without_listing(f);
         return;
     }
-    (void)budget_listing_too_long(true, bytes);
+    if (!ramp_allowed()) (void)budget_listing_too_long(true, bytes); // else the next pause lists a slice
     ask_again(f);
 }
 

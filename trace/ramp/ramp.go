@@ -129,7 +129,13 @@ func (r *Reader) Lost(l *trace.Lost) {
 	for _, x := range l.Unknown {
 		r.Unknown.Add(x)
 	}
+	if len(r.Unknown) > maxUnknown {
+		r.Forget()
+	}
 }
+
+// maxUnknown bounds the stretches that a reader keeps apart: more than any heap has, and few enough to work with.
+const maxUnknown = 2 * trace.MaxRanges
 
 // Slice takes in a slice, whose ranges are known then. fresh: it is the first thing that this reader knows. agrees: it
 // says of the words that are left what the reader says.

@@ -1,6 +1,7 @@
 package ramp
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 
@@ -13,7 +14,8 @@ type Ranges []trace.Range
 // Of makes a set of ranges in any order.
 func Of(all []trace.Range) Ranges {
 	var g Ranges
-	for _, r := range all {
+	sorted := slices.SortedFunc(slices.Values(all), func(a, b trace.Range) int { return cmp.Compare(a.Start, b.Start) })
+	for _, r := range sorted { // each is added at the end
 		g.Add(r)
 	}
 	return g
