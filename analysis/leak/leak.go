@@ -73,6 +73,7 @@ type Report struct {
 
 	doubt    ui.Flow // why no leak can be found
 	smallest ui.Flow // leak that would have been found; "": not known
+	watched  bool    // a random part of the samples was followed
 	note     ui.Flow
 	interval uint64 // of sampling, the largest one
 	lostMany bool
@@ -148,7 +149,7 @@ func (h *detector) leaks(r *heap.Cursor) *Report {
 	if n := len(h.Times); n > 0 {
 		l.Window = h.Times[n-1] - h.From
 	}
-	l.doubt, l.note, l.smallest = h.Doubt(), h.note(), h.Smallest()
+	l.doubt, l.note, l.smallest, l.watched = h.Doubt(), h.note(), h.Smallest(), h.watched
 	if l.Collections > 0 && r.Taken == 0 {
 		l.doubt = NoSamples
 	}
