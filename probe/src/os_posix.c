@@ -222,8 +222,8 @@ _Noreturn void guard_leave(void) { siglongjmp(guard_env, 2); }
 // share nothing.
 static volatile sig_atomic_t copy_by_file; // for good
 
-// To read /proc takes no call that a filter may forbid. A filter may also come later, for one thread or for all: so each
-// thread asks again before each call.
+// To read /proc takes no call that a filter may forbid. A filter may also come later, for one thread or for all: so
+// each thread asks again before each call.
 static void look_for_filter(void) {
     char b[8192];
     if (content("/proc/thread-self/status", b, sizeof b) <= 0) content("/proc/self/status", b, sizeof b);
