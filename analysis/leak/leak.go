@@ -106,7 +106,7 @@ const NoSamples ui.Flow = "no allocation was sampled, so no allocation site is k
 // NoCollection is why a recording without a collection shows none.
 const NoCollection ui.Flow = "there is no collection in this recording"
 
-// Advice says what to do where it cannot be told whether the program leaks: why is Doubt, NoSamples or NoCollection.
+// Advice says what to do where nobody can say whether the program leaks: why is Doubt, NoSamples or NoCollection.
 func Advice(why ui.Flow) ui.Flow {
 	switch {
 	case why == "":

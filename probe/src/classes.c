@@ -177,13 +177,13 @@ void classes_unseen(void) {
         if (dying[i] & DYING_EDEN) dying[i] |= DYING_UNSEEN;
 }
 
-void classes_forget(bool eden_emptied, bool all, bool samples_told) {
+void classes_forget(bool eden_emptied, bool all, bool samples_sent) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < ndying; i++) {
         uint32_t d = dying[i], t = d & TYPE_MASK;
         if (all) d = t;
         if (eden_emptied) d &= ~(uint32_t)DYING_EDEN;
-        if (d != t || tinfo[TSLOT(t)].held || !samples_told) {
+        if (d != t || tinfo[TSLOT(t)].held || !samples_sent) {
             dying[n++] = d;
             continue;
         }

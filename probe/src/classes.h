@@ -14,7 +14,7 @@ bool classes_dying(void);        // some died and have not gone
 void classes_measured(void);     // of what died then every object that is left is in the side table, but for eden
 void classes_unseen(void);       // what survived the last collection is not known: classes that died may have objects
 // Those that are not named any more. eden_emptied: by this pause, and what was left of it is in the heap no more. all:
-// no dead object is left in the heap. samples_told: no sample waits (samples name types, too).
-void classes_forget(bool eden_emptied, bool all, bool samples_told);
+// no dead object is left in the heap. samples_sent: no sample waits (samples name types, too).
+void classes_forget(bool eden_emptied, bool all, bool samples_sent);
 
 #endif

@@ -67,7 +67,7 @@ struct turn {
     uint64_t now, flushed, polled, emergency, redefine, marks, deaf_since, dropped;
     uint64_t checked; // the epoch that was checked last
     uint32_t checks, retry;
-    bool cut_told, again, deaf, check_failed;
+    bool cut_reported, again, deaf, check_failed;
 };
 
 static void follow_switch(struct turn *t) {
@@ -141,8 +141,8 @@ static void look_after_samples(struct turn *t) {
     sites_make_room(t->now);
     *ring64(HC_RING_OFF_SITES_CUT) = sites_cut;
     *ring64(HC_RING_OFF_SITES_FOLDED) = sites_folded;
-    if (t->cut_told || !sites_cut) return;
-    t->cut_told = true;
+    if (t->cut_reported || !sites_cut) return;
+    t->cut_reported = true;
     log_line("site table full: least-used frames evicted, new stacks truncated to known callers");
 }
 

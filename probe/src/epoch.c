@@ -317,7 +317,7 @@ static void record(void *arg) {
     finish_commit(f);
     retry_understood(f->depth != HC_DEPTH_SAMPLES);
     if (f->kind == HC_PAUSE_WALK) return;
-    unloading_forget(&maps, f->kind, pause_missed() || unseen, samples_told());
+    unloading_forget(&maps, f->kind, pause_missed() || unseen, samples_sent());
     unseen = false;
 }
 
@@ -360,7 +360,7 @@ static bool record_guarded(struct finish *f) {
         lost = !guarded(record_fault, f);
         if (!lost) violated = f->what, violated_at = f->where; // what the control thread says when it gives up
     }
-    if (lost) f->committed = false, ring_broken();
+    if (lost) f->committed = false, samples_committed(false), ring_broken();
     if (f->locked) ring_unlock();
     return fault;
 }

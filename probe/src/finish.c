@@ -13,6 +13,7 @@
 #include "ramp.h"
 #include "recording.h"
 #include "ring.h"
+#include "samples.h"
 #include "walk.h"
 
 PER_RECORDING _Atomic bool listing_did_not_fit;
@@ -44,7 +45,7 @@ void finish_begin(struct finish *f, uint64_t bytes) {
 void finish_commit(struct finish *f) {
     ring_publish_in_pause(); // the counters first: who sees the epoch has them
     f->committed = f->fits && (f->to_ring ? ring_commit(&f->e, true) : reserve_commit(&f->e));
-    if (f->to_ring) defs_committed(f->committed);
+    if (f->to_ring) defs_committed(f->committed), samples_committed(f->committed);
 }
 
 // A test's options: what a heap does that is not understood.

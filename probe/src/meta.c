@@ -61,6 +61,7 @@ static bool commit(void (*fill)(struct enc *)) {
         fill(&e);
         ok = ring_commit(&e, false);
         defs_committed(ok);
+        samples_committed(ok);
     }
     ring_unlock();
     return ok;

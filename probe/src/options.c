@@ -14,6 +14,68 @@
 struct options opt;
 
 //@@ ------------------------------------------------------------------------------------
+// A test's options. Returns whether name is one.
+static bool set_for_test(const char *name, unsigned long long n) {
+    if (!strcmp(name, "untested"))
+        opt.untested = (int)(n & 7);
+    else if (!strcmp(name, "oracle"))
+        opt.oracle = n;
+    else if (!strcmp(name, "unmirrored"))
+        opt.unmirrored = n;
+    else if (!strcmp(name, "fault_at"))
+        opt.fault_at = n;
+    else if (!strcmp(name, "fault_until"))
+        opt.fault_until = n;
+    else if (!strcmp(name, "late"))
+        opt.late = n < 60000 ? (uint32_t)n : 0;
+    else if (!strcmp(name, "first_type"))
+        opt.first_type = n < UINT32_MAX ? (uint32_t)n : 0;
+    else
+        return false;
+    return true;
+}
+
+// Sets one option. Says what is wrong and returns false if it cannot.
+static bool set(const char *name, const char *v) {
+    unsigned long long n = strtoull(v, NULL, 10);
+    if (!strcmp(name, "dir"))
+        snprintf(opt.dir, sizeof opt.dir, "%s", v);
+    else if (!strcmp(name, "spool")) {
+        if (v[0] != '/' || strlen(v) >= sizeof opt.spool) {
+            log_line("not recording this JVM: option spool:%s must be an absolute path of less than %d bytes", v,
+                     (int)sizeof opt.spool);
+            return false;
+        }
+        snprintf(opt.spool, sizeof opt.spool, "%s", v);
+    } else if (!strcmp(name, "depth"))
+        opt.depth = !strcmp(v, "full")      ? HC_DEPTH_FULL
+                    : !strcmp(v, "samples") ? HC_DEPTH_SAMPLES
+                                            : HC_DEPTH_SURVIVORS;
+    else if (!strcmp(name, "interval"))
+        opt.interval = n > 1u << 30 ? 1u << 30 : n;
+    else if (!strcmp(name, "ring"))
+        opt.ring = n;
+    else if (!strcmp(name, "frames"))
+        opt.frames = n < 1 ? 1 : n > HC_MAX_FRAMES ? HC_MAX_FRAMES : (uint32_t)n;
+    else if (!strcmp(name, "stack"))
+        opt.stack = n < 1 ? 1 : n > 512 ? 512 : (int)n;
+    else if (!strcmp(name, "slots"))
+        opt.slots = n > 1u << 22 ? 1u << 22 : (uint32_t)n;
+    else if (!strcmp(name, "allow_untested"))
+        opt.allow_untested = n;
+    else if (!strcmp(name, "max_sync"))
+        opt.max_sync = n > 1u << 20 ? 0 : n * 1000000;
+    else if (!strcmp(name, "names"))
+        opt.names = !strcmp(v, "full") ? NAMES_FULL : !strcmp(v, "off") ? NAMES_OFF : NAMES_FOLDED;
+    else if (!strcmp(name, "disabled"))
+        snprintf(opt.disabled, sizeof opt.disabled, "%s", v);
+    else if (!set_for_test(name, n)) {
+        log_line("not recording this JVM: option \"%s\" is unknown", name);
+        return false;
+    }
+    return true;
+}
+
 bool options_parse(const char *s) {
     opt = (struct options){.depth = HC_DEPTH_SURVIVORS,
                            .stack = 64,
@@ -38,55 +100,7 @@ bool options_parse(const char *s) {
             ok = false;
             break;
         }
-        unsigned long long n = strtoull(v, NULL, 10);
-        if (!strcmp(t, "dir"))
-            snprintf(opt.dir, sizeof opt.dir, "%s", v);
-        else if (!strcmp(t, "spool")) {
-            if (v[0] != '/' || strlen(v) >= sizeof opt.spool) {
-                log_line("not recording this JVM: option spool:%s must be an absolute path of less than %d bytes", v,
-                         (int)sizeof opt.spool);
-                ok = false;
-                break;
-            }
-            snprintf(opt.spool, sizeof opt.spool, "%s", v);
-        } else if (!strcmp(t, "depth"))
-            opt.depth = !strcmp(v, "full")      ? HC_DEPTH_FULL
-                        : !strcmp(v, "samples") ? HC_DEPTH_SAMPLES
-                                                : HC_DEPTH_SURVIVORS;
-        else if (!strcmp(t, "interval"))
-            opt.interval = n > 1u << 30 ? 1u << 30 : n;
-        else if (!strcmp(t, "ring"))
-            opt.ring = n;
-        else if (!strcmp(t, "frames"))
-            opt.frames = n < 1 ? 1 : n > HC_MAX_FRAMES ? HC_MAX_FRAMES : (uint32_t)n;
-        else if (!strcmp(t, "stack"))
-            opt.stack = n < 1 ? 1 : n > 512 ? 512 : (int)n;
-        else if (!strcmp(t, "slots"))
-            opt.slots = n > 1u << 22 ? 1u << 22 : (uint32_t)n;
-        else if (!strcmp(t, "allow_untested"))
-            opt.allow_untested = n;
-        else if (!strcmp(t, "untested"))
-            opt.untested = (int)(n & 7);
-        else if (!strcmp(t, "oracle"))
-            opt.oracle = n;
-        else if (!strcmp(t, "max_sync"))
-            opt.max_sync = n > 1u << 20 ? 0 : n * 1000000;
-        else if (!strcmp(t, "unmirrored"))
-            opt.unmirrored = n;
-        else if (!strcmp(t, "fault_at"))
-            opt.fault_at = n;
-        else if (!strcmp(t, "fault_until"))
-            opt.fault_until = n;
-        else if (!strcmp(t, "late"))
-            opt.late = n < 60000 ? (uint32_t)n : 0;
-        else if (!strcmp(t, "first_type"))
-            opt.first_type = n < UINT32_MAX ? (uint32_t)n : 0;
-        else if (!strcmp(t, "names"))
-            opt.names = !strcmp(v, "full") ? NAMES_FULL : !strcmp(v, "off") ? NAMES_OFF : NAMES_FOLDED;
-        else if (!strcmp(t, "disabled"))
-            snprintf(opt.disabled, sizeof opt.disabled, "%s", v);
-        else {
-            log_line("not recording this JVM: option \"%s\" is unknown", t);
+        if (!set(t, v)) {
             ok = false;
             break;
         }

@@ -49,7 +49,7 @@ static PER_RECORDING struct rec *pending; // PENDING
 static PER_RECORDING uint32_t npending;
 
 static PER_RECORDING uint32_t nthreads = 1; // under site_lock
-static PER_RECORDING _Atomic int virtual_told;
+static PER_RECORDING _Atomic int virtual_defined;
 static __thread struct {
     uint64_t prev; // interval at the last draw, + 1
     uint32_t id;
@@ -105,7 +105,7 @@ static const char *allowed_name(char *s) {
 
 static uint32_t thread_id(jvmtiEnv *env, JNIEnv *jni, jthread t) {
     if (is_virtual(jni, t)) {
-        if (!atomic_exchange(&virtual_told, 1)) define_thread(1, HC_THREAD_VIRTUAL, "(virtual threads)");
+        if (!atomic_exchange(&virtual_defined, 1)) define_thread(1, HC_THREAD_VIRTUAL, "(virtual threads)");
         return 1;
     }
     if (me.id) return me.id;
@@ -247,7 +247,7 @@ void samples_take(jvmtiEnv *env, JNIEnv *jni, const struct sampled *s) {
 
 bool samples_waiting(void) { return atomic_load_explicit(&put_at, memory_order_relaxed) - take_at > SIDE / 4; }
 
-bool samples_told(void) { return !npending && atomic_load_explicit(&put_at, memory_order_relaxed) == take_at; }
+bool samples_sent(void) { return !npending && atomic_load_explicit(&put_at, memory_order_relaxed) == take_at; }
 
 static void put_sample(struct enc *e, const struct rec *r, uint32_t type, uint64_t *id, uint64_t *time) {
     put8(e, HC_EV_SAMPLE);
@@ -261,6 +261,13 @@ static void put_sample(struct enc *e, const struct rec *r, uint32_t type, uint64
     *id = r->id, *time = r->time;
     uint32_t st = NEW;
     if (r->slot != UINT32_MAX) atomic_compare_exchange_strong(&slots[r->slot].state, &st, SENT);
+}
+
+static PER_RECORDING uint64_t uncommitted; // samples in blocks that are not in the ring yet
+
+void samples_committed(bool ok) {
+    if (!ok) atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES_DROPPED), uncommitted, memory_order_relaxed);
+    uncommitted = 0;
 }
 
 // Everything taken since the last time. A class that was loaded after the last scan has no type yet: such samples wait
@@ -288,11 +295,12 @@ void samples_put(struct enc *e, bool at_pause) {
             id = r.id, time = r.time;
         }
         put_sample(e, &r, c ? c->type & TYPE_MASK : r.type, &id, &time);
-        watch_told(r.watch);
+        watch_sent(r.watch);
+        uncommitted++;
     }
     npending = keep;
     if (!at) return;
-    if (vm_has_no_addresses()) watch_put_told(e);
+    if (vm_has_no_addresses()) watch_put_sent(e);
     block_end(e, at);
 }
 

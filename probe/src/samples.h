@@ -24,7 +24,9 @@ void samples_take(jvmtiEnv *env, JNIEnv *jni,
                   const struct sampled *s); // an application thread, between enter and leave
 // Everything taken since the last time. With the writer lock.
 void samples_put(struct enc *e, bool at_pause);
-bool samples_told(void); // none waits; with the writer lock
+// Whether what samples_put wrote is in the ring; it is counted as dropped if not. After each samples_put.
+void samples_committed(bool ok);
+bool samples_sent(void); // none waits; with the writer lock
 // In a pause: which ones have become part of the state, and which have died. at_finish: of this pause.
 void samples_resolve(struct enc *e, const struct heapmap *at_finish);
 void samples_live_typed(struct enc *e, const struct heapmap *at_finish); // with the types of their objects

@@ -42,12 +42,12 @@ void unloading_look(const struct heapmaps *m, int kind, int depth) {
 
 // In eden are objects that no list has: they wait for a collection that empties it, and if that went wrong for the next
 // time that all is looked at.
-void unloading_forget(const struct heapmaps *m, int kind, bool unseen, bool samples_told) {
+void unloading_forget(const struct heapmaps *m, int kind, bool unseen, bool samples_sent) {
     bool evac = kind_evacuates(kind);
     if (vm_has_regions() && evac && !unseen) unseen = !heapwalk()->emptied(m);
     bool full = kind == HC_PAUSE_FULL; // unloading_look has looked at all that is left
     if (unseen && !full) classes_unseen();
-    classes_forget(evac || full, !vm_has_regions(), samples_told);
+    classes_forget(evac || full, !vm_has_regions(), samples_sent);
 }
 
 struct freed {

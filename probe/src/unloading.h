@@ -11,6 +11,6 @@ void unloading_look(const struct heapmaps *m, int kind, int depth);
 // What stands from now on where this pause has freed regions is new.
 void unloading_freed(const struct heapmaps *m, int kind);
 // Classes that died and of whose objects none is left. unseen: what survived this or an earlier pause is not known.
-void unloading_forget(const struct heapmaps *m, int kind, bool unseen, bool samples_told);
+void unloading_forget(const struct heapmaps *m, int kind, bool unseen, bool samples_sent);
 
 #endif

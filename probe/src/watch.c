@@ -118,11 +118,11 @@ void watch_back(int32_t at) {
     atomic_store_explicit(&places[at].state, TOLD, memory_order_release);
 }
 
-void watch_told(int32_t at) {
+void watch_sent(int32_t at) {
     if (at != WATCH_NONE) atomic_store_explicit(&places[at].state, TELLING, memory_order_release);
 }
 
-void watch_put_told(struct enc *e) {
+void watch_put_sent(struct enc *e) {
     uint8_t *at = NULL;
     uint64_t id = 0;
     for (uint32_t i = 0; i < atomic_load(&high); i++) {
@@ -153,7 +153,7 @@ void watch_turn(uint64_t now) {
     second_began = now;
 }
 
-static struct place *told(uint32_t i) {
+static struct place *sent(uint32_t i) {
     return atomic_load_explicit(&places[i].state, memory_order_acquire) == TOLD ? &places[i] : NULL;
 }
 
@@ -166,7 +166,7 @@ void watch_look(JNIEnv *jni, bool decisive, uint64_t began) {
     const uint32_t need = rounds_needed();
     undecided = 0;
     for (uint32_t i = 0; i < atomic_load(&high); i++) {
-        struct place *p = told(i);
+        struct place *p = sent(i);
         if (!p || p->dead) continue;
         p->dead = p->w && (*jni)->IsSameObject(jni, p->w, NULL);
         if (!p->dead && decisive && p->s.time < began) p->rounds++;
@@ -181,7 +181,7 @@ static void put_ids(struct enc *e, int tag, bool (*is)(const struct place *)) {
     uint8_t *at = NULL;
     uint64_t id = 0;
     for (uint32_t i = 0; i < atomic_load(&high); i++) {
-        const struct place *p = told(i);
+        const struct place *p = sent(i);
         if (!p || !is(p)) continue;
         if (!at) at = blob_begin(e, tag);
         put_s(e, (int64_t)(p->s.id - id));
@@ -197,7 +197,7 @@ static bool says(const struct place *p) { return p->says && !p->leaves; }
 void watch_put(struct enc *e, bool thin) {
     thinning = thin;
     for (uint32_t i = 0; i < atomic_load(&high); i++) {
-        struct place *p = told(i);
+        struct place *p = sent(i);
         if (p) p->leaves = thin && !p->dead && next_random(p) & 1;
     }
     put_ids(e, HC_EV_SAMPLEDEAD, died);
@@ -210,7 +210,7 @@ void watch_list(struct enc *e) {
     uint8_t *at = blob_begin(e, HC_EV_LIVESAMPLES);
     uint64_t id = 0;
     for (uint32_t i = 0; i < atomic_load(&high); i++) {
-        const struct place *p = told(i);
+        const struct place *p = sent(i);
         if (!p || p->dead || p->leaves) continue;
         put_s(e, (int64_t)(p->s.id - id));
         put_s(e, 0);
@@ -225,7 +225,7 @@ void watch_list(struct enc *e) {
     at = blob_begin(e, HC_EV_WATCHING);
     id = 0;
     for (uint32_t i = 0; i < atomic_load(&high); i++) {
-        const struct place *p = told(i);
+        const struct place *p = sent(i);
         if (!p || p->dead || p->leaves) continue;
         put_s(e, (int64_t)(p->s.id - id));
         put_u(e, p->s.type);
@@ -239,7 +239,7 @@ void watch_list(struct enc *e) {
 void watch_committed(JNIEnv *jni) {
     uint32_t low = UINT32_MAX;
     for (uint32_t i = 0; i < atomic_load(&high); i++) {
-        struct place *p = told(i);
+        struct place *p = sent(i);
         if (!p) continue;
         p->survived |= p->says;
         p->says = false;

@@ -28,8 +28,8 @@ int32_t watch_take(JNIEnv *jni, jobject o, const struct watched *s);
 void watch_back(int32_t at);
 
 // Whoever holds the writer lock: the sample stands in the block; the blob that says which of the block are watched.
-void watch_told(int32_t at);
-void watch_put_told(struct enc *e);
+void watch_sent(int32_t at);
+void watch_put_sent(struct enc *e);
 
 // Control thread, or the thread that ends the JVM; one at a time. All but watch_look change nothing before
 // watch_committed.
