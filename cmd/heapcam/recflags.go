@@ -237,7 +237,8 @@ func summary(s session.Status) ui.Text {
 	case s.Phase == session.KilledPhase:
 		line += " no end marker (killed or crashed);"
 	}
-	line += ui.Sprintf(" %s, %s in %s", ui.Plural(s.Collections, "collection"), ui.Bytes(s.TraceBytes), ui.Path(s.Dir))
+	line += ui.Sprintf(" %s, %s in %s: %s", ui.Plural(s.Collections, "collection"), ui.Bytes(s.TraceBytes),
+		ui.Plural(uint64(s.Files), "file"), ui.Path(s.Dir))
 	if n := s.Dropped.RingEpochs + s.Dropped.StoreEpochs; n > 0 {
 		line += ui.Sprintf(" (%s lost)", ui.Plural(n, "collection"))
 	}

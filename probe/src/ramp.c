@@ -41,7 +41,7 @@ static PER_RECORDING bool behind;
 bool ramp_allowed(void) {
     uint64_t agent = atomic_load_explicit(ring64(HC_RING_OFF_AGENT_GENERATION), memory_order_relaxed);
     uint64_t reads = atomic_load_explicit(ring64(HC_RING_OFF_SLICES), memory_order_relaxed);
-    return !vm_has_regions() && agent && agent == reads;
+    return !vm_has_regions() && !vm_has_no_addresses() && agent && agent == reads;
 }
 
 bool ramp_open(void) { return now.open; }
