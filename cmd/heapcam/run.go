@@ -224,7 +224,7 @@ func report(a *agent.Agent, code int) {
 			largest = s
 		}
 	}
-	if largest.Dir != "" {
+	if largest.Dir != "" && ui.IsTerminal(ui.RawStderr()) {
 		ui.Fprintf(ui.Stderr, "heapcam: next: heapcam report %s\n", ui.ShellWord(shortPath(largest.Dir)))
 	}
 	switch {

@@ -151,7 +151,7 @@ func drops(t *testing.T, d *daemon, spool string, rec session.Status) {
 		t.Fatal(err)
 	}
 	bad := map[string]string{ // and the reason
-		"none.heapcam":       "neither a ring file nor a heapcam container",
+		"none.heapcam":       "this is not a heapcam recording",
 		"cut.heapcam":        "cut off",
 		"flipped.heapcam":    "corrupt",
 		"link.heapcam":       "regular",
