@@ -30,7 +30,8 @@ no line of its own
 
 func followed(t *testing.T, text string, err error) *results {
 	t.Helper()
-	r := &results{Stages: map[string]*stageResults{}, file: filepath.Join(t.TempDir(), "bin", "results.json")}
+	r := &results{Stages: map[string]*stageResults{}, file: filepath.Join(t.TempDir(), "bin", "results.json"),
+		quiet: true}
 	r.expect("p", []string{"TestA", "TestB", "TestC", "TestD", "TestE"})
 	w := watch{stage: "p", r: r, running: map[string]*outcome{}}
 	w.follow(context.Background(), strings.NewReader(text))
@@ -82,6 +83,7 @@ func TestFailsAsAWhole(t *testing.T) {
 func TestResume(t *testing.T) {
 	t.Chdir(t.TempDir())
 	r := load("abc", true)
+	r.quiet = true
 	r.put("p", "TestA", &outcome{Result: fail})
 	r.put("p", "TestA", &outcome{Result: pass})
 	if n := len(load("abc", true).left("p", []string{"TestA"})); n != 0 {

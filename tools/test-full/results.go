@@ -79,6 +79,8 @@ type results struct {
 
 	mu   sync.Mutex
 	file string // "": they are not kept
+
+	quiet bool // a test's: nothing is printed while tests run
 }
 
 // load gives the results of a commit: those of earlier runs if they are to be kept.
@@ -142,7 +144,7 @@ func (r *results) put(stage, name string, o *outcome) {
 	if name != whole {
 		delete(s.Tests, whole) // the package can be built
 	}
-	if o.Result == fail {
+	if o.Result == fail && !r.quiet {
 		fmt.Printf("--- FAIL: %s (%s)\n%s\n", name, stage, strings.Join(o.Output, "\n"))
 	}
 	if err := r.save(); err != nil {
@@ -173,6 +175,9 @@ func (r *results) done(stage string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.of(stage).count()
+	if r.quiet {
+		return
+	}
 	word := "ok  "
 	if c.failed > 0 {
 		word = "FAIL"
