@@ -11,10 +11,10 @@ import (
 // rate shows a number of bytes that may be negative.
 func rate(x float64) ui.Flow {
 	sign := ""
-	if x < 0 {
+	if x = math.Round(x); x < 0 {
 		sign, x = "−", -x
 	}
-	return ui.Flow(sign + ui.Bytes(uint64(math.Round(x))))
+	return ui.Flow(sign + ui.Bytes(uint64(x)))
 }
 
 func (s Slope) text() ui.Flow {
