@@ -46,7 +46,8 @@ const (
 )
 
 // isNativeImage says whether an ELF file of 64 bits, little-endian, is a program that GraalVM has compiled: it holds
-// its heap in a section of its own. The file is its user's: every offset is checked.
+// its heap in a section of its own. The file is its user's, so every offset is checked: debug/elf is not made for
+// hostile files.
 func isNativeImage(f io.ReaderAt) bool {
 	const (
 		header, row                    = 64, 64 // bytes

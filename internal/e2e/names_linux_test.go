@@ -10,7 +10,7 @@ import (
 )
 
 // nameSites is what a run of Names recorded: live samples by site, those of the loop apart, and which of the native
-// methods stand in the site of what they are to allocate.
+// methods are in the stack of what they are to allocate.
 type nameSites struct {
 	all, loop map[string]uint64
 	natives   map[string]uint64 // samples by method

@@ -19,7 +19,7 @@ bool budget_too_long(void); // what that said last
 // Where a listing may be spread over pauses none is too long: ns that one of so many bytes would take.
 uint64_t budget_listing(uint64_t bytes);
 void budget_sliced(uint64_t cpu_ns, uint64_t bytes); // what a part of one took
-uint64_t budget_slice(uint64_t pause_ns);            // ns that a pause that took so long may list; 0: any
+uint64_t budget_slice(uint64_t pause_ns);            // ns that a pause that took so long may list; 0: no limit
 struct listing_cost {
     uint64_t bytes, total;             // listed; that a listing walks
     uint64_t began, ended, cpu, until; // until: when it was to be aborted, 0: never
@@ -35,6 +35,6 @@ struct prospect {
     bool have_last;
 };
 uint32_t budget_depth(const struct prospect *p);
-uint64_t budget_may_take(uint64_t start_cost); // ns; 0: any
+uint64_t budget_may_take(uint64_t start_cost); // ns; 0: no limit
 
 #endif

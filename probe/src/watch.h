@@ -27,7 +27,7 @@ struct watched {
 int32_t watch_take(JNIEnv *jni, jobject o, const struct watched *s);
 void watch_back(int32_t at);
 
-// Whoever holds the writer lock: the sample stands in the block; the blob that says which of the block are watched.
+// Whoever holds the writer lock: the sample is in the block. The blob that says which of the block are watched.
 void watch_sent(int32_t at);
 void watch_put_sent(struct enc *e);
 

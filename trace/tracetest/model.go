@@ -38,7 +38,7 @@ type Config struct {
 	// 20 and later does. Nothing reports them: Epoch.State, which has them, is what a reader knows at sync points only.
 	Scrub bool
 	// Quiet is the probability of an epoch that was written while somebody else wrote the ring: what became of samples
-	// stands in the next epoch that is not. Forget is that of a fault after which nothing reports it, and Untyped that
+	// is in the next epoch that is not. Forget is that of a fault after which nothing reports it, and Untyped that
 	// of a sample whose class the probe did not know yet.
 	Quiet, Forget, Untyped float64
 	// Slice is how many words a pause lists: listings are spread over pauses then. 0: each is in one piece.
