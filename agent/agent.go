@@ -310,7 +310,7 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session.Session)
 	later := evicted || errors.As(err, &full) && !stopped
 	st := s.Status()
 	if err == nil && st.Phase == session.KilledPhase {
-		a.freeze(s, incidentNoEnd, true)
+		a.freeze(s, endReason(s.Cause()), true)
 	}
 	s.Close()
 	if !stopped && !later {

@@ -12,10 +12,19 @@ import (
 	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // incidentNoEnd is the reason of an incident whose JVM was killed or crashed.
 const incidentNoEnd = "the JVM ended without an end marker (killed or crashed)"
+
+// endReason gives the reason of such an incident. cause: why the JVM has most likely ended, "": nothing is known.
+func endReason(cause string) string {
+	if cause == "" {
+		return incidentNoEnd
+	}
+	return "the JVM ended without an end marker; " + cause
+}
 
 func (a *Agent) incidents() *ringstore.Incidents {
 	return &ringstore.Incidents{Dir: filepath.Join(a.cfg.Out, IncidentsName),
@@ -23,13 +32,15 @@ func (a *Agent) incidents() *ringstore.Incidents {
 }
 
 // freeze keeps the present window of a session as an incident, without a request. last: the JVM has ended, so that an
-// earlier incident does not prevent this one.
+// earlier incident does not prevent this one. A storm comes before most exhaustions: its incident does not prevent
+// theirs.
 func (a *Agent) freeze(s *session.Session, reason string, last bool) {
 	if a.cfg.MaxIncidents < 0 {
 		return
 	}
 	a.freezing.Lock() // one counts what the others take
 	n := a.incidents()
+	n.SameOnly = reason == trace.Exhausted{}.String()
 	if last {
 		n.Every = 0
 	}

@@ -159,6 +159,7 @@
 #define HC_PF_MISSED 8              /* a collection without events came before */
 #define HC_PF_FAULT 16              /* a check or the guard fired: the moves and deaths of this epoch were dropped */
 #define HC_PF_EDEN_KEPT 32          /* eden was not collected in this pause */
+#define HC_PF_LEFT_OUT 64           /* a storm: a listing was due, and no object is recorded until there is one */
 /* from this bit on: how many collections without events came before; 0 with HC_PF_MISSED: not known */
 #define HC_PF_MISSED_SHIFT 16
 #define HC_PF_MISSED_MAX 65535
@@ -355,6 +356,9 @@
 #define HC_RING_OFF_SYNC_TOO_LONG 456
 #define HC_RING_OFF_EPOCHS_CUT 464
 #define HC_RING_OFF_BASE 472
+#define HC_RING_OFF_STORM 480
+#define HC_RING_OFF_WALK_SURVIVORS 488
+#define HC_RING_OFF_WALK_FULL 496
 #define HC_RING_OFF_REASON 512
 #define HC_RING_OFF_JVM 1024
 #define HC_RING_OFF_NAME 1536

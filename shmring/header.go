@@ -72,6 +72,9 @@ const (
 	OffSyncTooLong     = 456
 	OffEpochsCut       = 464
 	OffBase            = 472
+	OffStorm           = 480
+	OffWalkSurvivors   = 488
+	OffWalkFull        = 496
 	OffJVM             = 1024
 	OffName            = 1536
 
@@ -170,6 +173,9 @@ type Status struct {
 	SyncTooLong    bool   // that is more than it may: depth samples until it is not
 	EpochsCut      uint64 // epochs recorded at a lower depth than wanted, to stay below EpochMax
 	Base           uint64 // position of the first byte: where the ring before this one ended
+	Storm          uint64 // CLOCK_MONOTONIC, ns: until then full collections follow each other; 0: they never did
+	WalkSurvivors  uint64 // what the walks of all pauses were expected to take at depth survivors, ns
+	WalkFull       uint64 // the same at depth full; 0: the probe is older
 
 	// Written by the agent.
 	Tail            uint64
@@ -226,6 +232,9 @@ func parseHeader(h []byte) Status {
 		SyncTooLong:    u32(OffSyncTooLong) != 0,
 		EpochsCut:      u64(OffEpochsCut),
 		Base:           u64(OffBase),
+		Storm:          u64(OffStorm),
+		WalkSurvivors:  u64(OffWalkSurvivors),
+		WalkFull:       u64(OffWalkFull),
 		LiveBytes:      u64(OffLiveBytes),
 		Exhausted:      u64(OffExhausted),
 		SitesCut:       u64(OffSitesCut),

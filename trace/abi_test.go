@@ -98,6 +98,7 @@ func TestHeaderAgrees(t *testing.T) {
 		"HC_PAUSE_CLEANUP": PauseCleanup, "HC_PAUSE_WALK": PauseWalk, "HC_PAUSE_UNKNOWN": PauseUnknown,
 		"HC_PF_EXACT": PauseExact, "HC_PF_SYNC_FOLLOWS": PauseSyncFollows, "HC_PF_EVAC_FAILED": PauseEvacFailed,
 		"HC_PF_MISSED": PauseMissed, "HC_PF_FAULT": PauseFault, "HC_PF_EDEN_KEPT": PauseEdenKept,
+		"HC_PF_LEFT_OUT":     PauseLeftOut,
 		"HC_PF_MISSED_SHIFT": PauseMissedShift, "HC_PF_MISSED_MAX": 1<<(32-PauseMissedShift) - 1,
 		"HC_SPACE_FREE": SpaceFree, "HC_SPACE_EDEN": SpaceEden, "HC_SPACE_SURVIVOR": SpaceSurvivor,
 		"HC_SPACE_OLD":       SpaceOld,

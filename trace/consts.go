@@ -80,6 +80,7 @@ const (
 	PauseMissed      = 8  // a collection without events came before
 	PauseFault       = 16 // a check or the guard fired: the moves and deaths of this epoch were dropped
 	PauseEdenKept    = 32 // eden was not collected in this pause
+	PauseLeftOut     = 64 // a storm: a listing was due, and no object is recorded until there is one
 
 	PauseMissedShift = 16 // from this bit on: how many collections without events came before (Pause.Missed)
 )

@@ -10,6 +10,47 @@ import (
 type alarms struct {
 	storm storm
 	oom   exhaustion
+	full  trace.FullHeap
+	stale bool   // the newest full collection, or a later one, is not listed
+	cause string // why a JVM that sent no end marker ended, as far as known
+
+	freezeBy time.Time // an exhaustion's incident waits for a listing until then; zero: none does
+}
+
+// listingTime is how long the incident of an exhaustion waits for a listing of what fills the heap.
+const listingTime = 5 * time.Second
+
+// causeTime is how long after its last collection a JVM's end may be noticed, to be explained by it.
+const causeTime = 30 * time.Second
+
+// pause takes in a pause and the bytes in use after it.
+func (a *alarms) pause(p *trace.Pause, after uint64) (storm bool) {
+	a.full.Pause(p.Kind, p.Start+p.Dur, after)
+	a.stale = a.stale || p.Kind == trace.PauseFull || p.Flags&trace.PauseLeftOut != 0
+	return a.storm.pause(p)
+}
+
+// ended takes note of an end without an end marker at the time now, ns of the stream; maxHeap is in bytes.
+func (a *alarms) ended(now, maxHeap uint64) {
+	if at, last := a.full.Ended(); last && now < at+uint64(causeTime) {
+		a.cause = a.full.Cause(maxHeap)
+	}
+}
+
+// Cause says why a JVM that ended without an end marker most likely ended, after Run; "": nothing is known.
+func (s *Session) Cause() string { return s.alarms.cause }
+
+// freezeExhausted keeps the incident of an exhaustion that waits for a listing, if there is one or it has waited long
+// enough.
+func (s *Session) freezeExhausted(now time.Time, ended bool) {
+	a := &s.alarms
+	if a.freezeBy.IsZero() || a.stale && !ended && now.Before(a.freezeBy) {
+		return
+	}
+	a.freezeBy = time.Time{}
+	if s.hooks.Freeze != nil {
+		s.hooks.Freeze(trace.Exhausted{}.String())
+	}
 }
 
 // exhaustion finds the beginning of a burst of allocations that failed: a program that catches its OutOfMemoryErrors

@@ -144,16 +144,26 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	if s.heap.epoch(e) {
 		s.summarize(nil, s.out.pos)
 	}
-	if s.alarms.storm.pause(p) {
+	_, eden, survivor, humongous, old := trace.InUse(e.Spaces)
+	if s.alarms.pause(p, eden+survivor+humongous+old) {
 		s.stormBegins(p.Start + p.Dur)
 	}
+	leftOut := p.Flags&trace.PauseLeftOut != 0
 	s.syncs.collection(p)
 	s.set(func(st *Status) {
 		st.Collections++
 		st.Missed += p.Missed()
-		st.LastGC, st.Depth, st.Interval = p.GC, DepthName(p.Depth), p.Interval
+		st.LastGC, st.Interval = p.GC, p.Interval
+		if leftOut {
+			st.ListingsLeftOut++
+		} else {
+			st.Depth = DepthName(p.Depth)
+		}
 	})
-	if s.syncs.beginsUnlisted(p.Depth) {
+	if leftOut {
+		s.weather(p)
+	}
+	if !leftOut && s.syncs.beginsUnlisted(p.Depth) {
 		s.summarize(nil, s.out.pos)
 		s.begin(nil)
 	}
@@ -207,6 +217,7 @@ func (s *Session) appendListing(b trace.Block, y *trace.Sync) {
 	}
 	s.out.pass(b)
 	stored := s.flush()
+	s.alarms.stale = s.alarms.stale && !stored
 	if !s.in.known {
 		return
 	}
@@ -226,6 +237,20 @@ func (s *Session) skipListing(y *trace.Sync) {
 		Largest: largestOf(y, s.heap.live, s.defs, summaryTypes),
 	}}}))
 }
+
+// weather notes, once a storm, that the probe leaves out listings.
+func (s *Session) weather(p *trace.Pause) {
+	if s.in.stormUntil < p.Start {
+		const text = "full collections follow each other: not all are listed, so that recording takes at most a few " +
+			"percent of ten seconds; between two listings it holds pauses, totals and samples"
+		s.out.push(trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Time: s.in.time, Text: text}}}))
+		s.set(func(st *Status) { st.Switches++; st.LastSwitch, st.DepthWhy = text, text })
+	}
+	s.in.stormUntil = p.Start + uint64(stormNews)
+}
+
+// stormNews is how long no listing may be left out before the next one is noted again.
+const stormNews = time.Minute
 
 // stormBegins writes into the recording that a GC storm begins, behind the collection that ended at the time at, and
 // freezes an incident.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
+	"github.com/heapcam/heapcam/emergency"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
@@ -62,16 +63,23 @@ func (s *Session) noteSyncPause(h shmring.Status) {
 	s.noteDepth(fmt.Sprintf("a sync point would take %v, which max_sync_pause allows again", d))
 }
 
-// noteExhaustion reports that the JVM ran out of memory, which it may survive, once a burst.
+// noteExhaustion reports that the JVM ran out of memory, which it may survive, once a burst. If a storm has left out the
+// newest listing, it asks for a stop for one first.
 func (s *Session) noteExhaustion(h shmring.Status) {
-	if !s.alarms.oom.observe(time.Now(), h.Exhausted) {
+	now := time.Now()
+	s.freezeExhausted(now, false)
+	if !s.alarms.oom.observe(now, h.Exhausted) {
 		return
 	}
-	x := trace.Exhausted{Time: s.in.time, Failed: h.Exhausted}
-	s.remark(trace.Meta{Exhausted: []trace.Exhausted{x}})
-	if s.hooks.Freeze != nil {
-		s.hooks.Freeze(x.String())
+	s.remark(trace.Meta{Exhausted: []trace.Exhausted{{Time: s.in.time, Failed: h.Exhausted}}})
+	s.alarms.freezeBy = now
+	if s.alarms.stale && !h.State.Ended() {
+		sent, err := s.syncs.emergency.Step(emergency.View{Answered: h.EmergencyDone, Now: now})
+		if err == nil && sent {
+			s.alarms.freezeBy = now.Add(listingTime)
+		}
 	}
+	s.freezeExhausted(now, false)
 }
 
 // noteSampling says once a minute what sampling has cost so far, since epochs have their own cost in them, samples do

@@ -303,11 +303,16 @@ func (s *Session) finish(killed bool) {
 		s.recordGaps(s.losses.atEnd(h, s.in.time))
 		s.flush()
 		s.noteExhaustion(h)
+		s.freezeExhausted(time.Now(), true)
 		s.in.sampledAt = time.Time{}
 		s.noteSampling(h)
 		s.show(h, s.out.st.Stats())
 	}
 	if killed {
 		s.in.over = KilledPhase
+		s.alarms.ended(max(s.in.time, s.in.now()), s.in.jvm.MaxHeap)
+		if s.alarms.cause != "" {
+			s.note(s.in.time, "the JVM ended without an end marker; "+s.alarms.cause)
+		}
 	}
 }

@@ -42,6 +42,7 @@ func (s *Session) slice(b trace.Block, y *trace.Slice, start uint64) {
 		return
 	}
 	s.syncs.plan.Slice(y, s.out.st.Stats().Active)
+	s.alarms.stale = s.alarms.stale && !y.Last()
 	if y.Last() && known {
 		s.summarize(&trace.Sync{GC: y.GC, Samples: y.Samples}, s.out.pos)
 	}

@@ -111,6 +111,8 @@ type Status struct {
 	FilesEvicted    int64  `json:"files_evicted"`
 	SyncPointsCut   int64  `json:"sync_points_cut"`
 	ListingsSkipped uint64 `json:"listings_skipped"` // forced by consecutive full collections, beyond their budget
+	// collections that a storm left without a listing and without objects
+	ListingsLeftOut uint64 `json:"listings_left_out,omitempty"`
 	StoreFaults     int64  `json:"store_faults"`
 	HeldBytes       int64  `json:"held_bytes"`              // by a pull, of files that the ring has given up
 	ForeignFiles    int    `json:"foreign_files,omitempty"` // ring files of other recordings in its folder

@@ -155,6 +155,7 @@ func (s *Session) begin(y *listing) {
 	first := !s.out.open
 	s.out.open, s.out.dirty = true, true
 	s.losses.stored()
+	s.alarms.stale = s.alarms.stale && (y == nil || y.slice != nil && !y.slice.Last())
 	s.syncs.began(y != nil)
 	if y != nil && y.slice != nil {
 		s.syncs.plan.Slice(y.slice, s.out.st.Stats().Active)

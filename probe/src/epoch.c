@@ -144,6 +144,10 @@ static void identify(struct finish *f) {
 // The depth at which the pause is recorded: less than f->depth where the budget says so.
 static void decide_depth(struct finish *f) {
     f->may = budget_may_take(start_cost);
+    bool storm = opt.storm && budget_storm(f->begin);
+    if (storm) f->may = 0; // it has a budget of its own
+    if (have_last && started && f->kind != HC_PAUSE_WALK && f->kind != HC_PAUSE_FULL)
+        budget_note_walk(heapmap()->to_walk(&maps, kind_evacuates(f->kind)));
     if (f->may && last_depth && f->kind != HC_PAUSE_WALK && f->kind != HC_PAUSE_FULL) {
         struct prospect p = {heapmap()->to_walk(&maps, kind_evacuates(f->kind)),
                              ramp_allowed() ? 0 : heapmap()->list_bytes(&maps.finish),
@@ -157,6 +161,34 @@ static void decide_depth(struct finish *f) {
         f->cut_to = f->depth = d;
     }
     if (f->depth > last_depth && last_depth && f->depth != HC_DEPTH_SAMPLES && !f->reason) f->reason = HC_SYNC_DEPTH;
+}
+
+// In a storm a listing is never spread over pauses: the next full collection would end it.
+static bool in_one_piece(const struct finish *f, uint64_t ns) {
+    return opt.storm && budget_storm(f->begin) && (!opt.max_sync || ns <= opt.max_sync);
+}
+
+// What the listing that is due in this pause, or its part, is expected to take.
+static uint64_t expected_listing(const struct finish *f) {
+    uint64_t ns = budget_expect(heapmap()->list_bytes(&maps.finish));
+    if (!ramp_allowed() || in_one_piece(f, ns)) return ns;
+    uint64_t part = budget_slice(f->begin - start_time);
+    return part && part < ns ? part : ns;
+}
+
+// Whether a listing that this pause forces is left out. It is due until one is made, and what moves until then is of no
+// use to a reader: so no object is recorded.
+static void weather_storm(struct finish *f) {
+    if (f->kind == HC_PAUSE_FULL) budget_full_collection(f->begin);
+    if (f->kind == HC_PAUSE_WALK || f->depth == HC_DEPTH_SAMPLES || f->reason == HC_SYNC_FIRST) return;
+    bool due = f->reason || f->kind == HC_PAUSE_FULL || pause_missed() || (eden_dirty && f->kind == HC_PAUSE_YOUNG);
+    bool spent = opt.storm && budget_storm(f->begin) && !budget_allows(f->begin, 0);
+    if (due ? budget_allows(f->begin, expected_listing(f)) : !spent) return;
+    f->left_out = true;
+    f->depth = HC_DEPTH_SAMPLES;
+    f->flags |= HC_PF_LEFT_OUT;
+    if (!due) f->reason = HC_SYNC_DEPTH;
+    budget_left_out(f->begin);
 }
 
 static void put_definitions(struct finish *f) {
@@ -179,6 +211,10 @@ static bool unfollowable(struct finish *f) {
     marks_clean = full;
     if (full) graves_known = false, f->reason = f->reason ? f->reason : HC_SYNC_FULL;
     if (dirty) eden_dirty = false, f->reason = f->reason ? f->reason : HC_SYNC_FULL;
+    if (f->left_out) {
+        need_sync = f->reason;
+        f->reason = 0;
+    }
     return f->depth == HC_DEPTH_SAMPLES || !have_last || !started || pause_missed() || dirty || full;
 }
 
@@ -239,6 +275,16 @@ static void end_without_listing(struct finish *f) {
     f->reason = 0;
 }
 
+// A listing that would take too much in a storm: keep the epoch, and let the next pause decide.
+static void leave_out(struct finish *f) {
+    need_sync = f->reason;
+    f->flags |= HC_PF_LEFT_OUT;
+    budget_left_out(f->begin);
+    ramp_forget();
+    if (!have_last) f->depth = HC_DEPTH_SAMPLES; // nothing was walked, and nothing is known
+    end_without_listing(f);
+}
+
 // The listing does not fit: keep the epoch, ask again.
 static void ask_again(struct finish *f) {
     need_sync = f->reason == HC_SYNC_ROTATION ? HC_SYNC_LOST : f->reason;
@@ -251,7 +297,8 @@ static void ask_again(struct finish *f) {
 static bool put_slice(struct finish *f) {
     if (f->depth == HC_DEPTH_SAMPLES || !ramp_allowed() || f->before_pause.over) return false;
     uint64_t now = now_ns(), may = budget_slice(now - start_time);
-    if (!may || (f->reason && budget_listing(heapmap()->list_bytes(&maps.finish)) <= may)) return false;
+    uint64_t all = f->reason ? budget_listing(heapmap()->list_bytes(&maps.finish)) : 0;
+    if (!may || (f->reason && (all <= may || in_one_piece(f, all)))) return false;
     if (!f->reason && !ramp_open()) return true;
     if (f->reason && eden_dirty) { // the next pause tells of no moves, and would end what begins here
         need_sync = f->reason;
@@ -273,7 +320,9 @@ static void put_listing(struct finish *f) {
     uint64_t bytes = heapmap()->list_bytes(&maps.finish);
     // a listing whose only reason is a greater depth is aborted when the budget is spent
     bool budgeted = f->reason == HC_SYNC_DEPTH && f->may;
-    struct listing l = {&maps, f->epoch, f->reason, f->with_eden, f->depth, budgeted ? f->begin + f->may : 0};
+    bool storm = !budgeted && f->kind != HC_PAUSE_WALK && opt.storm && budget_storm(f->begin);
+    uint64_t until = budgeted ? f->begin + f->may : storm ? budget_storm_ends(f->begin) : 0;
+    struct listing l = {&maps, f->epoch, f->reason, f->with_eden, f->depth, until};
     if (f->depth != HC_DEPTH_SAMPLES && budget_listing_too_long(true, bytes))
         f->e.over = true; // the next pause is recorded at depth samples
     else
@@ -284,6 +333,10 @@ static void put_listing(struct finish *f) {
         f->cut_to = last_depth;
         if (!have_last) f->depth = last_depth; // nothing was walked, and nothing is known
         end_without_listing(f);
+        return;
+    }
+    if (storm && now_ns() > until) {
+        leave_out(f);
         return;
     }
     if (!ramp_allowed()) (void)budget_listing_too_long(true, bytes); // else the next pause lists a slice
@@ -306,9 +359,11 @@ static void record(void *arg) {
     finish_begin(f, walk ? epoch_bytes(heapmap()->to_walk(&maps, kind_evacuates(f->kind)), f->depth) : 0);
     jvm_gc = pause_jvm_gc(f->kind);
     decide_depth(f);
+    weather_storm(f);
     finish_provoke(f);
     put_definitions(f);
     put_epoch(f);
+    if (f->reason == HC_SYNC_EVAC_FAILED && !budget_allows(f->begin, expected_listing(f))) leave_out(f);
     bool sliced = put_slice(f);
     if (f->reason && !sliced) put_listing(f);
     if (!sliced && f->reason && f->depth != HC_DEPTH_SAMPLES) ramp_whole();
@@ -395,6 +450,8 @@ static void note_outcome(struct finish *f, bool fault) {
 static void note_cost(const struct finish *f) {
     last_finish = now_ns();
     uint64_t took = last_finish - f->begin;
+    budget_spent(last_finish, start_cost + took, f->reason && f->depth != HC_DEPTH_SAMPLES);
+    budget_tell(last_finish);
     budget_learn_finish(took, cpu_ns() - f->cpu);
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_PROBE_NS), start_cost + took, memory_order_relaxed);
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_PAUSE_NS), last_finish - start_time, memory_order_relaxed);
@@ -469,6 +526,7 @@ void epoch_walk(int reason) {
     (void)guarded(look_at_stop, NULL);
     start_cost = 0;
     if (started) {
+        depth_set_next(false, 0); // a depth that the agent wants need not wait for a collection
         finish(HC_PAUSE_WALK, reason);
         pause_count_collections();
     }

@@ -22,6 +22,7 @@ struct finish {
     uint32_t depth, flags, cut_to;
     bool locked, to_ring; // we hold the ring's lock; to_ring: the epoch is written to the ring, else to the reserve
     bool fits, cut, seen; // seen: maps.finish is of this pause
+    bool left_out;        // a listing is due, and would take too much in a storm: no object is recorded
     bool with_eden;       // a listing of this pause holds eden, too
     bool committed;
     const char *what; // why the walk was left; where: at which address

@@ -65,6 +65,8 @@ static bool set(const char *name, const char *v) {
         opt.allow_untested = n;
     else if (!strcmp(name, "max_sync"))
         opt.max_sync = n > 1u << 20 ? 0 : n * 1000000;
+    else if (!strcmp(name, "storm"))
+        opt.storm = n < 1000 ? (uint32_t)n : 0;
     else if (!strcmp(name, "names"))
         opt.names = !strcmp(v, "full") ? NAMES_FULL : !strcmp(v, "off") ? NAMES_OFF : NAMES_FOLDED;
     else if (!strcmp(name, "disabled"))
@@ -81,6 +83,7 @@ bool options_parse(const char *s) {
                            .stack = 64,
                            .frames = HC_MAX_FRAMES,
                            .interval = 512 << 10,
+                           .storm = 50,
                            .max_sync = 250000000};
     os_host_switch(opt.disabled, sizeof opt.disabled);
     char *copy = strdup(s ? s : ""), *save = NULL;

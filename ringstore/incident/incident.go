@@ -29,6 +29,8 @@ type Incidents struct {
 	Max int64
 	// Every is how long after an automatic incident of a recording no other one is made of it.
 	Every time.Duration
+	// SameOnly: only an incident for the same reason prevents one.
+	SameOnly bool
 	// FS is where Dir and the rings are; nil: the system's. Now is the clock; nil: the system's.
 	FS  vfs.FS
 	Now func() time.Time
@@ -254,7 +256,8 @@ func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err er
 	}
 	if auto {
 		for _, o := range old {
-			if o.Auto && o.JVM == inc.JVM && now.Sub(o.Created) < n.Every && now.Sub(o.Created) >= 0 {
+			if o.Auto && o.JVM == inc.JVM && now.Sub(o.Created) < n.Every && now.Sub(o.Created) >= 0 &&
+				(!n.SameOnly || o.Reason == reason) {
 				return inc, ErrTooOften
 			}
 		}
