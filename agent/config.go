@@ -53,9 +53,11 @@ type Config struct {
 	// Emergency is what the agent does when a sync point is due and the JVM does not collect: walk, gc or off; "":
 	// walk.
 	Emergency string
-	// BudgetCPU is what the probe may cost a JVM, as a share of wall time, and BudgetPause what an ordinary epoch may
-	// add to a pause; 0: any (package governor). Above it the JVM is recorded at a lower depth or with fewer samples.
-	BudgetCPU   float64
+	// BudgetCPU is what the probe may cost a JVM, as a share of wall time (package governor). Above it the JVM is
+	// recorded at a lower depth or with fewer samples. 0: session.DefaultBudget for JVMs that are recorded at most at
+	// depth survivors and sampled at the default interval, any for the others. Negative: any.
+	BudgetCPU float64
+	// BudgetPause is what an ordinary epoch may add to a pause; 0: any.
 	BudgetPause time.Duration
 	// SamplingShare is what sampling callbacks, all threads together, may take of wall time; above it the sampling
 	// interval is lengthened. 0: session.DefaultSamplingShare for JVMs that are sampled at the default interval, any
@@ -154,7 +156,7 @@ func (c *Config) fill() error {
 	if c.SyncInterval == 0 {
 		c.SyncInterval = time.Second
 	}
-	if c.BudgetCPU < 0 || c.BudgetCPU > 1 || c.BudgetPause < 0 {
+	if c.BudgetCPU > 1 || c.BudgetPause < 0 {
 		return fmt.Errorf("agent: budget of %v and %v: a share from 0 to 1 and a duration", c.BudgetCPU, c.BudgetPause)
 	}
 	if c.SamplingShare > 1 {

@@ -94,10 +94,12 @@ var Groups = []Group{
 				"fraction, above 0 and at most 1."},
 	}},
 	{"In the JVM", []Def{
-		{Key: "overhead_cpu", Kind: Percent, Default: "0%", Packaged: "2%", Zero: "unlimited",
-			Help: "Share of wall time that the probe may take from a JVM. Above it, heapcam lowers the depth and " +
-				"samples less often.",
-			More: "The probe measures it: its part of pauses, and its sampling callbacks.",
+		{Key: "overhead_cpu", Kind: Percent, Default: "2%", Zero: "unlimited",
+			Help: "Share of wall time, of any minute, that the probe may take from a JVM. Above it, heapcam lowers the " +
+				"depth and samples less often. With --depth full or another --sampling it is off, unless you set it.",
+			More: "The probe measures it: its part of pauses, and its sampling callbacks. In a storm of full " +
+				"collections 5 % of any ten seconds replaces it, also with --depth full or another --sampling. At 0 " +
+				"that is off, too.",
 			Wins: "None: with overhead_pause, the one that is reached first counts.", Reload: AtOnce},
 		{Key: "overhead_pause", Kind: Duration, Default: "0s", Packaged: "0s", Zero: "unlimited",
 			Help: "Longest time that recording may add to a pause without a sync point. Above it, heapcam lowers " +

@@ -25,9 +25,8 @@ import (
 )
 
 const (
-	// Slack is how long an unspent budget is saved up: with what a change takes to show, a stretch of 10 s may cost a
-	// fifth more than its share.
-	Slack = time.Second
+	// Slack is how long an unspent budget is saved up. With kept, a stretch of Span costs at most its share.
+	Slack = 8 * time.Second
 	// CalmFirst is how long the cost must stay below the budget before depth or interval is raised. It doubles, up to
 	// CalmMost, each time a raise is undone within Regret. While less than quiet of the budget is spent, a quarter of
 	// it is enough, but at least CalmFirst.
@@ -35,8 +34,14 @@ const (
 	CalmMost  = 5 * time.Minute
 	Regret    = 10 * time.Second
 	quiet     = 0.125
+	// IdleMost is the longest wait of a JVM that has been idle that long.
+	IdleMost = 40 * time.Second
 	// Span is the stretch over which the budget is to hold.
-	Span = 10 * time.Second
+	Span = time.Minute
+	// repaid is how often the budget of the stay at a greater depth, as predicted, must hold the listing that leads
+	// there. room is the part of the budget that the depth may be predicted to take.
+	repaid = 10
+	room   = 0.8
 	// kept is the share of the budget that is spent on purpose. The rest covers costs before a change takes effect.
 	kept = 0.85
 	// settle is the time between a change and the next lowering; heard is how long a longer interval takes to show.
@@ -71,6 +76,11 @@ type Observation struct {
 	Pause  time.Duration // the longest that an ordinary epoch added since the observation before
 	Depth  uint64        // that epochs are recorded at now
 	Cuts   uint64        // epochs that the probe recorded at a lower depth by itself, since it began
+	// Walk is what the walks of all epochs were expected to take at each depth, ns since the probe began; of
+	// trace.DepthFull 0: the probe does not tell. Listing is what listing the heap would take, ns.
+	Walk    [trace.DepthFull + 1]uint64
+	Listing uint64
+	Storm   bool // of full collections: the probe keeps a budget of its own, in place of this one
 }
 
 // Change is what is wanted from now on, and why.
@@ -85,6 +95,7 @@ type Governor struct {
 	depth, interval uint64 // wanted now
 	last            Observation
 	saved           time.Duration // negative: overspent
+	excused         time.Duration // spent in storms
 	samples         float64       // share of the cost that sampling was, of late
 	// now: all costs of the last second; sampling: those of sampling in the last 250 ms; shares of wall time
 	now, sampling     float64
@@ -100,11 +111,13 @@ type Governor struct {
 type point struct {
 	at   time.Time
 	cost time.Duration
+	walk [trace.DepthFull + 1]uint64
 }
 
 // New returns a Governor at the configured depth and interval.
 func New(cfg Config) *Governor {
-	return &Governor{cfg: cfg, depth: cfg.Depth, interval: cfg.Interval, calm: CalmFirst}
+	return &Governor{cfg: cfg, depth: cfg.Depth, interval: cfg.Interval, calm: CalmFirst,
+		saved: time.Duration(cfg.Share * float64(Slack))}
 }
 
 // SetBudget changes the budget; share is above 0. Depth and interval follow with the next observations.
@@ -120,7 +133,7 @@ func (g *Governor) Observe(l Observation) (Change, bool) {
 	g.last = l
 	// the first, or another probe
 	if was.Now.IsZero() || l.Probe < was.Probe || l.Sample < was.Sample || l.Cuts < was.Cuts {
-		g.calmSince, g.history = l.Now, nil
+		g.calmSince, g.history, g.excused = l.Now, nil, 0
 		// A probe that lowered its depth keeps it until it gets another one.
 		if l.Depth >= trace.DepthSamples && l.Depth < g.depth {
 			g.depth, g.changed = l.Depth, l.Now
@@ -130,6 +143,10 @@ func (g *Governor) Observe(l Observation) (Change, bool) {
 	}
 	dt := l.Now.Sub(was.Now)
 	probe, sample := time.Duration(l.Probe-was.Probe), time.Duration(l.Sample-was.Sample)
+	if l.Storm {
+		g.excused += probe
+		probe = 0
+	}
 	g.spend(l)
 	most := time.Duration(g.cfg.Share * float64(Slack))
 	g.saved = min(g.saved+time.Duration(kept*g.cfg.Share*float64(dt))-probe-sample, most)
@@ -138,6 +155,14 @@ func (g *Governor) Observe(l Observation) (Change, bool) {
 	if c := probe + sample; c > 0 {
 		w := min(1, float64(c)/float64(most))
 		g.samples += w * (float64(sample)/float64(c) - g.samples)
+	}
+	if l.Storm {
+		g.calmSince = l.Now
+		if g.depth != trace.DepthSamples || g.cfg.Depth == trace.DepthSamples {
+			return Change{}, false
+		}
+		g.depth, g.changed = trace.DepthSurvivors, l.Now
+		return Change{g.depth, g.interval, "a storm of full collections has a budget of its own"}, true
 	}
 	if l.Cuts > was.Cuts && l.Depth >= trace.DepthSamples && l.Depth < g.depth {
 		g.depth, g.calmSince = l.Depth, l.Now
@@ -193,7 +218,7 @@ func (g *Governor) spent() time.Duration {
 
 // spend notes the total cost so far. It keeps the points of the last Span and one before them.
 func (g *Governor) spend(l Observation) {
-	g.history = append(g.history, point{l.Now, time.Duration(l.Probe + l.Sample)})
+	g.history = append(g.history, point{l.Now, time.Duration(l.Probe+l.Sample) - g.excused, l.Walk})
 	n := 0
 	for n+1 < len(g.history) && l.Now.Sub(g.history[n+1].at) >= Span {
 		n++
@@ -250,12 +275,19 @@ func (g *Governor) raise(l Observation) (Change, bool) {
 	if float64(g.spent()) < quiet*g.cfg.Share*float64(Span) {
 		calm = max(calm/4, CalmFirst)
 	}
+	if g.idle() {
+		calm = min(calm, IdleMost)
+	}
 	if now.Sub(g.calmSince) < calm || now.Sub(g.changed) < calm {
 		return Change{}, false
 	}
-	if g.interval == g.cfg.Interval || g.depth < g.cfg.Depth && !g.raiseFailed {
+	deeper := g.depth < g.cfg.Depth && g.pays(g.depth+1)
+	switch {
+	case deeper && (g.interval == g.cfg.Interval || !g.raiseFailed):
 		g.depth++
-	} else {
+	case g.interval == g.cfg.Interval:
+		return Change{}, false
+	default:
 		n := 1
 		for s := 4 * g.sampling; n < maxShorter && s < worth*g.cfg.Share; s *= 2 {
 			n++ // its cost would still be negligible
@@ -268,4 +300,35 @@ func (g *Governor) raise(l Observation) (Change, bool) {
 	g.raiseFailed = false
 	g.changed, g.raisedAt, g.calmSince = now, now, now
 	return Change{g.depth, g.interval, "there is room in the budget"}, true
+}
+
+// walked is what walking at a depth would have taken of wall time in the last Span, 0 to 1; known: the probe tells.
+func (g *Governor) walked(depth uint64) (share float64, over time.Duration, known bool) {
+	if len(g.history) < 2 {
+		return 0, 0, false
+	}
+	first, last := &g.history[0], &g.history[len(g.history)-1]
+	over = last.at.Sub(first.at)
+	return float64(last.walk[depth]-first.walk[depth]) / float64(max(over, 1)), over, last.walk[trace.DepthFull] > 0
+}
+
+// idle says that the JVM has done so little, for IdleMost, that recording it as configured would cost next to nothing.
+func (g *Governor) idle() bool {
+	share, over, known := g.walked(g.cfg.Depth)
+	return known && over >= IdleMost && share < quiet*g.cfg.Share && g.sampling < quiet*g.cfg.Share
+}
+
+// pays says whether going to a greater depth pays: as long as the stay there is expected to last, its budget holds the
+// listing that leads there repaid times.
+func (g *Governor) pays(depth uint64) bool {
+	share, _, known := g.walked(depth)
+	if !known {
+		return true
+	}
+	over := share + g.sampling - room*kept*g.cfg.Share
+	if over <= 0 {
+		return true // it is expected to last
+	}
+	stay := float64(max(g.saved, 0)) / over // ns
+	return stay >= float64(Regret) && stay*g.cfg.Share >= repaid*float64(g.last.Listing)
 }

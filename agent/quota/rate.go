@@ -72,6 +72,12 @@ func (r *RateLimit) Level() uint64 { return r.want }
 // Cause returns the limit that made Observe change the level last.
 func (r *RateLimit) Cause() Limit { return r.cause }
 
+// Idle says that the JVM does nothing: what it took when it did is no reason to keep its level low.
+func (r *RateLimit) Idle() {
+	r.peak = [maxLevel + 1]float64{}
+	r.patience = min(r.patience, rateCalm)
+}
+
 // Observe returns the level that is wanted now and whether it has changed. level is the one in force, taken what the
 // recording has taken so far, bytes or CPU nanoseconds.
 func (r *RateLimit) Observe(now time.Time, taken int64, level uint64) (want uint64, change bool) {

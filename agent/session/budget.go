@@ -41,10 +41,10 @@ func (b *budgets) paused(p *trace.Pause) {
 func (b *budgets) setLimits(l *Limits, in *stream) {
 	switch {
 	case b.governor == nil:
-	case l.BudgetCPU == 0 && l.BudgetPause == 0:
+	case l.budget(in) == 0 && l.BudgetPause == 0:
 		b.governor, b.depth, b.governed = nil, 0, 0
 	default:
-		b.governor.SetBudget(l.governed())
+		b.governor.SetBudget(l.governed(in))
 	}
 	if b.sampling != nil {
 		b.sampling.SetBudget(l.samplingShare(in), l.LiveSamples)
@@ -62,11 +62,11 @@ func (s *Session) governIdle(h shmring.Status) error {
 // govern keeps the probe's cost within the budget. What it asks for takes effect in the next pause.
 func (s *Session) govern(h shmring.Status) error {
 	l, b := s.steer.limits, &s.steer.budget
-	if l.BudgetCPU == 0 && l.BudgetPause == 0 || !s.in.known {
+	if !s.in.known || l.budget(&s.in) == 0 && l.BudgetPause == 0 {
 		return nil
 	}
 	if b.governor == nil {
-		share, pause := l.governed()
+		share, pause := l.governed(&s.in)
 		b.governor = governor.New(governor.Config{
 			Share: share, Pause: pause, Depth: s.in.jvm.Depth, Interval: s.in.jvm.Interval,
 		})
@@ -78,9 +78,11 @@ func (s *Session) govern(h shmring.Status) error {
 	b.observed = now
 	c, change := b.governor.Observe(governor.Observation{
 		Now: now, Probe: h.ProbeNS, Sample: h.SampleNS, Pause: b.longest, Depth: uint64(h.Depth), Cuts: h.EpochsCut,
+		Walk:    [trace.DepthFull + 1]uint64{trace.DepthSurvivors: h.WalkSurvivors, trace.DepthFull: h.WalkFull},
+		Listing: h.SyncPredicted, Storm: h.Storm > shmring.Monotonic(),
 	})
 	b.longest = 0
-	if l.BudgetCPU > 0 {
+	if l.budget(&s.in) > 0 {
 		room := uint64(b.governor.Room())
 		if err := errors.Join(s.ring.SetEpochMax(room), s.ring.SetCostMax(h.ProbeNS+h.SampleNS+room)); err != nil {
 			return err

@@ -9,12 +9,14 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Defaults of sampling.
+// Defaults of sampling and of the budget.
 const (
 	// DefaultSampling is the mean number of bytes between two sampled allocations of a thread.
 	DefaultSampling = 512 << 10
 	// DefaultSamplingShare is the share of wall time that sampling callbacks may then take.
 	DefaultSamplingShare = 0.01
+	// DefaultBudget is the share of wall time that the probe may take in all.
+	DefaultBudget = 0.02
 )
 
 // Config says how a session records. All values are set: there are no defaults here.

@@ -102,6 +102,9 @@ func (s *Session) learn(m trace.Meta) (fresh []trace.Note, changed bool) {
 	fresh, changed = s.in.learn(m)
 	if m.HasJVM {
 		s.heap.live.jvm(&m.JVM)
+		if s.steer.limits != nil {
+			s.showBudget()
+		}
 		s.set(func(st *Status) {
 			st.NoSites = m.JVM.Flags&trace.JVMNoSampling != 0
 			st.VM, st.Probe, st.Interval = m.JVM.VM, m.JVM.Probe, m.JVM.Interval
@@ -135,7 +138,7 @@ func (s *Session) samples(b trace.Block, all []trace.Sample) {
 
 func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	p := &e.Pause
-	s.in.depth = p.Depth
+	s.in.depth, s.in.pauseAt = p.Depth, time.Now()
 	s.steer.budget.paused(p)
 	s.stamp(p.Start + p.Dur)
 	s.out.collection(p.GC)

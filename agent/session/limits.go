@@ -1,16 +1,21 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
 	"time"
+
+	"github.com/heapcam/heapcam/trace"
 )
 
 // Limits are the settings that bound what is recorded, and how, and that may change while the agent runs. 0: no bound,
 // unless the field says otherwise.
 type Limits struct {
-	BudgetCPU         float64       // what the probe may take of wall time, 0 to 1
+	// BudgetCPU is what the probe may take of wall time, 0 to 1. 0: DefaultBudget, unless the JVM is recorded at depth
+	// full or sampled at another interval than the default. Negative: no bound.
+	BudgetCPU         float64
 	BudgetPause       time.Duration // what an ordinary epoch may add to a pause
 	SamplingShare     float64       // of wall time; 0: DefaultSamplingShare at DefaultSampling, else any; negative: any
 	LiveSamples       uint64        // samples of live objects that are wanted
@@ -29,12 +34,22 @@ type Budget struct {
 	WriteRate     int64   `json:"max_write_rate"` // bytes a second
 }
 
-// governed returns the budget of a governor, whose share is above 0.
-func (l *Limits) governed() (share float64, pause time.Duration) {
-	if l.BudgetCPU == 0 {
-		return 1, l.BudgetPause
+// budget returns what the probe may take of wall time: what was asked for, else the default of JVMs that are recorded
+// at the default depth and sampled at the default interval, also while that is not known; 0: any.
+func (l *Limits) budget(in *stream) float64 {
+	share := l.BudgetCPU
+	if share == 0 && (!in.known || in.jvm.Depth != trace.DepthFull && in.jvm.Interval == DefaultSampling) {
+		share = DefaultBudget
 	}
-	return l.BudgetCPU, l.BudgetPause
+	return max(share, 0)
+}
+
+// governed returns the budget of a governor, whose share is above 0.
+func (l *Limits) governed(in *stream) (share float64, pause time.Duration) {
+	if share = l.budget(in); share == 0 {
+		share = 1
+	}
+	return share, l.BudgetPause
 }
 
 // samplingShare returns what sampling may take: what was asked for, else the default of JVMs that are sampled at the
@@ -56,7 +71,7 @@ func (l *Limits) differ(was *Limits) string {
 		}
 	}
 	percent := func(f float64) float64 { return math.Round(1e6*max(f, 0)) / 1e4 }
-	add(l.BudgetCPU != was.BudgetCPU, "overhead_cpu", "%v%%", percent(l.BudgetCPU))
+	add(l.BudgetCPU != was.BudgetCPU, "overhead_cpu", "%v%%", percent(cmp.Or(l.BudgetCPU, DefaultBudget)))
 	add(l.BudgetPause != was.BudgetPause, "overhead_pause", "%v", l.BudgetPause)
 	add(l.SamplingShare != was.SamplingShare, "sampling_max_overhead", "%v%%", percent(l.SamplingShare))
 	add(l.LiveSamples != was.LiveSamples, "sampling_target_live_samples", "%d", l.LiveSamples)

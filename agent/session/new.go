@@ -41,6 +41,7 @@ func New(
 	s := &Session{
 		cfg: cfg, ring: ring, defs: newDefinitions(),
 		in:     stream{redefining: !fresh},
+		began:  time.Now(),
 		losses: losses{reported: h},
 		syncs:  newSchedule(cfg.MaxTraceSize, last),
 		heap:   heapView{live: newLive()},
@@ -65,7 +66,7 @@ func New(
 		Phase: Recording, Dir: dir, Since: time.Now(), RingBytes: h.Capacity, GuaranteeMet: true,
 	}
 	s.log = BoundLog(logs.With(cfg.Log, logs.Recording.Of(s.status.ID)))
-	if l := cfg.Limits(); l.BudgetCPU == 0 && h.EpochMax|h.CostMax != 0 { // an agent before had a budget
+	if h.EpochMax|h.CostMax != 0 { // of an agent before
 		if err := errors.Join(ring.SetEpochMax(0), ring.SetCostMax(0)); err != nil {
 			return nil, err
 		}

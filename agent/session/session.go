@@ -46,7 +46,8 @@ type Session struct {
 	steer  steering     // depth, interval and compression within all limits
 	alarms alarms       // storms and memory exhaustion
 	pause  pauseControl
-	tally  tally // counters over all agents
+	tally  tally     // counters over all agents
+	began  time.Time // of this session
 }
 
 // Hooks are what a session asks of its agent while it runs. All may be nil. They are called by the session's goroutine
@@ -215,7 +216,7 @@ func (s *Session) idle() error {
 	if h.State == shmring.StatePaused {
 		return nil
 	}
-	return errors.Join(s.applyLimits(), s.limitCPU(h), s.governIdle(h),
+	return errors.Join(s.applyLimits(), s.limitCPU(h), s.governIdle(h), s.wake(h),
 		s.syncs.step(time.Now(), max(s.in.time, s.in.now()), h, s.out.st.Stats()))
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
+	"github.com/heapcam/heapcam/emergency"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -21,6 +22,8 @@ type steering struct {
 	write  writeLimit
 	cpu    cpuLimit
 	budget budgets
+
+	lowSince, wokenAt time.Time // the depth in force is below the allowed one; of the last stop for that
 }
 
 // leave gives back what the session has of shared limits.
@@ -55,6 +58,40 @@ func (s *Session) setDepth() error {
 	return s.ring.SetDepth(uint32(s.steer.wishes().depth(asked)))
 }
 
+const (
+	// idleTime is how long a JVM without collections counts as idle, wakeTime how long it is left without a depth that
+	// it may have, and wakeEvery the least time between two stops for that.
+	idleTime  = 20 * time.Second
+	wakeTime  = 5 * time.Second
+	wakeEvery = time.Minute
+)
+
+// idleFor says that no collection has come for d.
+func (s *Session) idleFor(d time.Duration) bool {
+	since := s.in.pauseAt
+	if since.IsZero() {
+		since = s.began
+	}
+	return time.Since(since) > d
+}
+
+// wake gives an idle JVM the depth that the limits allow: it takes one from a pause, and has none. A stop lists its
+// heap.
+func (s *Session) wake(h shmring.Status) error {
+	t, now := &s.steer, time.Now()
+	if !s.in.known || h.SyncTooLong || h.State != shmring.StateRecording ||
+		uint64(h.Depth) >= t.wishes().depth(s.in.jvm.Depth) {
+		t.lowSince = now
+		return nil
+	}
+	if now.Sub(t.lowSince) < wakeTime || !s.idleFor(wakeTime) || now.Sub(t.wokenAt) < wakeEvery {
+		return nil
+	}
+	t.wokenAt = now
+	_, err := s.syncs.emergency.Step(emergency.View{Answered: h.EmergencyDone, Now: now})
+	return err
+}
+
 // setInterval asks the probe for the sampling interval that the limits want, if they want one.
 func (s *Session) setInterval() error {
 	if want := s.steer.wishes().interval; want != 0 {
@@ -71,16 +108,14 @@ func (s *Session) applyLimits() error {
 		return nil
 	}
 	t.limits = l
-	s.set(func(st *Status) {
-		st.Budget = &Budget{l.BudgetCPU, int64(l.BudgetPause), l.samplingShare(&s.in), l.LiveSamples, l.MaxWriteRate}
-	})
+	s.showBudget()
 	if was == nil {
 		t.write.setLimits(l)
 		return nil
 	}
 	before := t.wishes()
 	var errs []error
-	if l.BudgetCPU == 0 && was.BudgetCPU != 0 {
+	if l.budget(&s.in) == 0 && was.budget(&s.in) != 0 {
 		errs = append(errs, s.ring.SetEpochMax(0), s.ring.SetCostMax(0))
 	}
 	t.write.setLimits(l)
@@ -104,6 +139,13 @@ func (s *Session) applyLimits() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// showBudget puts the limits in force into status.
+func (s *Session) showBudget() {
+	l := s.steer.limits
+	b := Budget{l.budget(&s.in), int64(l.BudgetPause), l.samplingShare(&s.in), l.LiveSamples, l.MaxWriteRate}
+	s.set(func(st *Status) { st.Budget = &b })
 }
 
 // writeLimit keeps a recording within max_write_rate and its part of max_total_write_rate by lowering the depth.
@@ -233,6 +275,9 @@ func (s *Session) limitCPU(h shmring.Status) error {
 		if ease := c.begin(s.in.jvm.Depth, uint64(h.DepthWanted), s.cfg.Compression != "none"); ease > 0 {
 			s.out.st.Ease(ease)
 		}
+	}
+	if s.idleFor(idleTime) {
+		c.rate.Idle()
 	}
 	before := cmp.Or(c.depth, c.asked)
 	x, change := c.observe(time.Now())

@@ -35,7 +35,6 @@ type agentOptions struct {
 	discover bool
 	service  bool
 	metrics  string
-	budget   ui.Percent
 	pause    time.Duration
 	cpu      ui.Percent
 	memory   ui.Size
@@ -84,7 +83,6 @@ attach, detach, pause, resume, status, pull and reload.
 	f.StringVar(&o.disabled, "disabled", hostSwitch, "File that stops all recording while it exists.")
 	_ = f.MarkHidden("disabled") // only for tests
 	bind(f, "discover", &o.discover)
-	bind(f, "overhead_cpu", &o.budget)
 	bind(f, "overhead_pause", &o.pause)
 	bind(f, "agent_max_cpu", &o.cpu)
 	bind(f, "agent_max_memory", &o.memory)
@@ -338,7 +336,7 @@ func (d *daemon) serveRemote(ctx context.Context) {
 
 // limit copies the agent's own limits among limitKeys into cfg.
 func (o *agentOptions) limit(cfg *agent.Config) {
-	cfg.BudgetCPU, cfg.BudgetPause = float64(o.budget), o.pause
+	cfg.BudgetPause = o.pause
 	cfg.MaxCPU, cfg.MaxMemory = float64(o.cpu), int64(o.memory)
 }
 

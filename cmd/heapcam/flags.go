@@ -118,6 +118,17 @@ type budget struct {
 	given bool
 }
 
+// share gives what the agent calls it: 0 for the default, negative for no limit.
+func (b *budget) share() float64 {
+	switch {
+	case !b.given:
+		return 0
+	case b.Percent == 0:
+		return -1
+	}
+	return float64(b.Percent)
+}
+
 // Set notes that the user gave a value.
 func (b *budget) Set(v string) error {
 	err := b.Percent.Set(v)

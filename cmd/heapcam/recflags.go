@@ -26,6 +26,7 @@ type recordOptions struct {
 	sampling      ui.Size
 	samplingMax   budget
 	samplingLive  uint64
+	overhead      budget
 	compression   string
 	threshold     float64
 	keepFree      ui.Size
@@ -59,6 +60,7 @@ func (o *recordOptions) add(c *cobra.Command) {
 	bind(f, "retain_ended", &o.retainEnded)
 	bind(f, "sampling_max_overhead", &o.samplingMax)
 	bind(f, "sampling_target_live_samples", &o.samplingLive)
+	bind(f, "overhead_cpu", &o.overhead)
 	bind(f, "max_incidents_size", &o.maxIncidents)
 	bind(f, "fsync_interval", &o.fsyncInterval)
 	bind(f, "emergency", &o.emergency)
@@ -134,14 +136,8 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 	if incidents == 0 {
 		incidents = -1
 	}
-	var share float64
-	if o.samplingMax.given {
-		if share = float64(o.samplingMax.Percent); share == 0 {
-			share = -1
-		}
-	}
 	return agent.Config{
-		SamplingShare: share, LiveSamples: o.samplingLive,
+		SamplingShare: o.samplingMax.share(), BudgetCPU: o.overhead.share(), LiveSamples: o.samplingLive,
 		MaxIncidents: incidents, MaxTotal: int64(o.maxTotal), RetainEnded: o.retainEnded,
 		MaxWriteRate: int64(o.maxWriteRate), MaxTotalWriteRate: int64(o.totalRate),
 		Out: o.outDir(), MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation, Compression: o.compression,
@@ -182,11 +178,19 @@ func (o *recordOptions) probeOptions(ringDir string) string {
 	if o.untested {
 		s += ",allow_untested=1"
 	}
+	if share := o.overhead.share(); share < 0 {
+		s += ",storm=0"
+	} else if share > stormShare {
+		s += fmt.Sprintf(",storm=%d", int(1000*share))
+	}
 	if x := os.Getenv("HEAPCAM_PROBE_OPTIONS"); x != "" { // for tests of the probe's own hooks
 		s += "," + x
 	}
 	return s
 }
+
+// stormShare is what recording may take of any ten seconds in a storm of full collections, by default.
+const stormShare = 0.05
 
 // attachOptions are probeOptions without the folder, which attaching adds.
 func (o *recordOptions) attachOptions() string {

@@ -112,6 +112,9 @@ func (p *program) start(t *testing.T) *running {
 		heap = "96m"
 	}
 	args := append([]string{"run", "--out", r.out, "--max-trace-size", limit}, p.flags...)
+	if !slices.Contains(p.flags, "--overhead-cpu") { // or what is recorded depends on how busy the machine is
+		args = append(args, "--overhead-cpu", "0")
+	}
 	args = append(args, "--", filepath.Join(home, "bin", "java"), "-Xmx"+heap,
 		"-Xlog:gc,safepoint:file="+r.gclog+":uptime")
 	if p.gc != "" {
