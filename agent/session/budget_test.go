@@ -30,7 +30,11 @@ func TestBudgets(t *testing.T) {
 	if b.governor == nil || b.depth != trace.DepthSamples {
 		t.Error("another budget begins anew")
 	}
-	b.setLimits(&Limits{}, &stream{})
+	b.setLimits(&Limits{}, &stream{known: true, jvm: trace.JVM{Depth: trace.DepthSurvivors, Interval: DefaultSampling}})
+	if b.governor == nil {
+		t.Error("no budget by default")
+	}
+	b.setLimits(&Limits{}, &stream{known: true, jvm: trace.JVM{Depth: trace.DepthFull, Interval: DefaultSampling}})
 	if b.governor != nil || b.depth != 0 || b.interval() != 4<<20 {
 		t.Errorf("without a budget: depth %d, interval %d", b.depth, b.interval())
 	}

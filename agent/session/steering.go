@@ -24,6 +24,7 @@ type steering struct {
 	budget budgets
 
 	lowSince, wokenAt time.Time // the depth in force is below the allowed one; of the last stop for that
+	wakes             uint      // such stops since it was not
 }
 
 // leave gives back what the session has of shared limits.
@@ -60,10 +61,12 @@ func (s *Session) setDepth() error {
 
 const (
 	// idleTime is how long a JVM without collections counts as idle, wakeTime how long it is left without a depth that
-	// it may have, and wakeEvery the least time between two stops for that.
+	// it may have, and wakeEvery the least time between two stops for that. It doubles, maxWakes times, while they
+	// do not help.
 	idleTime  = 20 * time.Second
 	wakeTime  = 5 * time.Second
 	wakeEvery = time.Minute
+	maxWakes  = 6
 )
 
 // idleFor says that no collection has come for d.
@@ -81,13 +84,13 @@ func (s *Session) wake(h shmring.Status) error {
 	t, now := &s.steer, time.Now()
 	if !s.in.known || h.SyncTooLong || h.State != shmring.StateRecording ||
 		uint64(h.Depth) >= t.wishes().depth(s.in.jvm.Depth) {
-		t.lowSince = now
+		t.lowSince, t.wakes = now, 0
 		return nil
 	}
-	if now.Sub(t.lowSince) < wakeTime || !s.idleFor(wakeTime) || now.Sub(t.wokenAt) < wakeEvery {
+	if now.Sub(t.lowSince) < wakeTime || !s.idleFor(wakeTime) || now.Sub(t.wokenAt) < wakeEvery<<t.wakes {
 		return nil
 	}
-	t.wokenAt = now
+	t.wokenAt, t.wakes = now, min(t.wakes+1, maxWakes)
 	_, err := s.syncs.emergency.Step(emergency.View{Answered: h.EmergencyDone, Now: now})
 	return err
 }

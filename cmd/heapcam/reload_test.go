@@ -84,7 +84,7 @@ func TestReloadLimits(t *testing.T) {
 	})
 	began := status().JVMs[0].Since
 	room := func() uint64 { return p.Peek64(shmring.OffEpochMax) }
-	until("room for an epoch", func(api.StatusReply) bool { return room() > 100e6 }) // 0.9 × 2 % of 10 s
+	until("room for an epoch", func(api.StatusReply) bool { return room() > 600e6 }) // 0.9 × 2 % of a minute
 
 	write("overhead: {cpu: 1%, pause: 5ms}\nagent_max_memory: 256MiB\nagent_max_cpu: 40%\nmax_write_rate: 1MiB\n")
 	if err := run.Process.Signal(syscall.SIGHUP); err != nil {
@@ -97,7 +97,7 @@ func TestReloadLimits(t *testing.T) {
 			strings.Contains(s.LastSwitch, "limits were changed: overhead_cpu 1%, overhead_pause 5ms, "+
 				"max_write_rate 1048576, agent_max_cpu 40%")
 	})
-	until("less room for an epoch", func(api.StatusReply) bool { return room() < 100e6 && room() > 0 })
+	until("less room for an epoch", func(api.StatusReply) bool { return room() < 600e6 && room() > 0 })
 
 	verb := func(code int, want string) {
 		t.Helper()
