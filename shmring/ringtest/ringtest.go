@@ -127,20 +127,27 @@ func Create(dir string, c Config) (*Producer, error) {
 	if err == nil && c.Mapped {
 		p.f, err = mapped(f, header+int(c.Capacity))
 	}
-	if err == nil && !c.Starting {
-		err = p.Ready()
-	}
 	if err == nil {
-		err = p.Beat()
+		err = p.begin()
 	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
-	if c.Beats {
+	return p, nil
+}
+
+// begin makes the ring complete and stores its first heartbeat.
+func (p *Producer) begin() error {
+	if !p.config.Starting {
+		if err := p.Ready(); err != nil {
+			return err
+		}
+	}
+	if p.config.Beats {
 		go beat(p.f)
 	}
-	return p, nil
+	return p.Beat()
 }
 
 // beat stores the heartbeat until the file is closed.
