@@ -30,7 +30,7 @@ var level = map[string]float64{
 	"svc": 4, "agent/place": 4, "agent/api/apitest": 0, "agent/session/sessiontest": 4,
 	"agent/quota": 4, "agent/session": 5, "agent/spool": 6, "agent/api": 7, "agent": 8,
 	"agent/metrics":         9,
-	"analysis/analysistest": 3, "analysis/cost": 3, "analysis/collection": 5, "analysis/sites": 6,
+	"analysis/analysistest": 3, "analysis/cost": 3, "analysis/graph": 3, "analysis/collection": 5, "analysis/sites": 6,
 	"analysis/history": 7,
 	"analysis/compare": 8, "analysis/leak": 8, "analysis": 9, "analysis/export": 10, "analysis/check": 10,
 	"web": 11, "cmd/heapcam": 12,
