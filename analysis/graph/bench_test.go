@@ -13,8 +13,9 @@ import (
 	"github.com/heapcam/heapcam/trace/references"
 )
 
-// generated makes a heap of n objects with 2.25 slots each on average: records in arrays of maps, with most references
-// to near objects, as allocation in bursts and copying collectors leave them.
+// generated makes a heap of n objects with about 2.2 slots each, of which 23 % are null: most references lead to the
+// next object that nothing refers to yet, or to a near one, as allocation and copying collectors leave them; 2 % lead
+// anywhere.
 func generated(n int) *references.Listing {
 	r := rand.New(rand.NewPCG(1, 2))
 	l := &references.Listing{First: make([]uint64, 1, n+1), Addr: make([]uint32, n), Code: make([]uint32, n),
@@ -33,8 +34,8 @@ func generated(n int) *references.Listing {
 		case x < 45:
 		case x < 75:
 			code, k = 1, 3
-		case x < 79:
-			code, k = 2, 16
+		case x < 80:
+			code, k = 2, 18
 		case x < 98:
 			code, k = 3, 2
 		default:
@@ -46,14 +47,20 @@ func generated(n int) *references.Listing {
 		l.First = append(l.First, slots)
 	}
 	l.Slots = make([]uint32, slots)
+	next := 1 // the first object that nothing refers to yet
 	for i := range n {
 		for k := range l.Of(i) {
 			switch x := r.IntN(100); {
 			case x < 23:
-			case x < 33:
+				continue
+			case x < 75 && next < n:
+				next = max(next, i+1)
+				l.Of(i)[k] = l.Addr[min(next, n-1)] + 1
+				next++
+			case x < 77:
 				l.Of(i)[k] = l.Addr[r.IntN(n)] + 1
 			default:
-				l.Of(i)[k] = l.Addr[min(n-1, i+1+int(r.ExpFloat64()*20))] + 1
+				l.Of(i)[k] = l.Addr[min(n-1, max(0, i+int(r.NormFloat64()*200)))] + 1
 			}
 		}
 	}

@@ -4,9 +4,10 @@ package graph
 // "semi-NCA" (Georgiadis, Linear-Time Algorithms for Dominators and Related Problems, 2005). Node 0 stands for all
 // roots together.
 func (g *Graph) dominate() {
-	g.search()
+	cells := g.search()
 	n := len(g.vertex)
-	start, from := g.predecessors()
+	start, from := g.predecessors(cells)
+	g.setNodes(cells)
 	d := dominators{
 		ancestor: make([]uint32, n), best: make([]uint32, n), semi: make([]uint32, n), last: 0,
 	}
@@ -58,99 +59,148 @@ func (d *dominators) eval(v uint32) uint32 {
 	return best
 }
 
-// search numbers the live objects in preorder. idom has the parents in the tree of the search then.
-func (g *Graph) search() {
-	l := g.L
-	n := len(l.Addr)
-	live := 0
-	for _, at := range g.level {
-		if at <= levelFinal {
+// cell is an object in the search: its node and its level, together because each edge needs both, and how many edges
+// lead to it; later, where the next one is put.
+type cell struct{ node, edges uint32 }
+
+// The bits of cell.node: the level of a live object (0 strong, 1 soft, 2 final; 3: not live) and its node.
+const (
+	nodeBits = 30
+	nodeMask = 1<<nodeBits - 1
+	notLive  = 3
+)
+
+// MaxObjects bounds the objects of a graph.
+const MaxObjects = nodeMask - 1
+
+// cells makes the cells of all objects, without nodes.
+func (g *Graph) cells() (cells []cell, live int) {
+	class := [unreached + 1]uint32{0, 0, 1, 2, notLive, notLive, notLive}
+	cells = make([]cell, len(g.level))
+	for i, l := range g.level {
+		c := class[l]
+		cells[i].node = c << nodeBits
+		if c != notLive {
 			live++
 		}
 	}
-	g.node = make([]uint32, n)
+	return cells, live
+}
+
+// cursor is a node of the search whose slots from next to end have not been looked at.
+type cursor struct {
+	object, node uint32
+	next, end    uint32
+}
+
+// search numbers the live objects in preorder and counts the edges to each. idom has the parents in the tree of the
+// search then.
+func (g *Graph) search() []cell {
+	l := g.L
+	cells, live := g.cells()
 	g.vertex, g.idom = make([]uint32, 1, live+1), make([]uint32, 1, live+1)
-	type cursor struct {
-		node uint32
-		next uint64
-	}
 	var stack []cursor
 	enter := func(t, parent uint32) {
-		g.node[t] = uint32(len(g.vertex))
-		stack = append(stack, cursor{g.node[t], l.First[t]})
+		n := uint32(len(g.vertex))
+		cells[t].node |= n
+		stack = append(stack, cursor{t, n, uint32(l.First[t]), uint32(l.First[t+1])})
 		g.vertex, g.idom = append(g.vertex, t), append(g.idom, parent)
 	}
 	for r, t := range g.target {
-		if g.node[t] != 0 || g.level[t] > levelFinal || plain(rootLevel(g.roots[r].Kind)) != plain(g.level[t]) {
+		if !g.rooted(r, t) {
+			continue
+		}
+		if cells[t].edges++; cells[t].node&nodeMask != 0 {
 			continue
 		}
 		enter(t, 0)
 		for len(stack) > 0 {
 			c := &stack[len(stack)-1]
-			v := g.vertex[c.node]
-			end, at, loose := l.First[v+1], plain(g.level[v]), g.loose[l.Code[v]]
-			down := false
-			for c.next < end {
-				t := l.Slots[c.next]
-				c.next++
-				if t == 0 || t == dangling || g.node[t-1] != 0 {
-					continue
-				}
-				t--
-				if !loose && at == plain(g.level[t]) ||
-					loose && g.level[t] <= levelFinal && g.counts(v, t, int(c.next-1-l.First[v])) {
-					enter(t, c.node)
-					down = true
-					break
-				}
-			}
-			if !down {
+			next := g.descend(c, cells)
+			if next == 0 {
 				stack = stack[:len(stack)-1]
+				continue
 			}
+			enter(next-1, c.node)
 		}
 	}
+	return cells
+}
+
+// rooted says whether root r gives object t its reach, and keeps it alive.
+func (g *Graph) rooted(r int, t uint32) bool {
+	return g.level[t] <= levelFinal && plain(rootLevel(g.roots[r].Kind)) == plain(g.level[t])
+}
+
+// descend counts the edges of c up to one that leads to an object without a node, and gives that object + 1, or 0.
+func (g *Graph) descend(c *cursor, cells []cell) uint32 {
+	v := c.object
+	at, loose := cells[v].node>>nodeBits, g.isLoose(v)
+	slots := g.L.Slots[c.next:c.end]
+	for k, t := range slots {
+		if t == 0 || t == dangling {
+			continue
+		}
+		to := &cells[t-1]
+		if to.node>>nodeBits != at && !loose {
+			continue
+		}
+		if loose && !g.counts(v, t-1, int(uint64(c.next)+uint64(k)-g.L.First[v])) {
+			continue
+		}
+		if to.edges++; to.node&nodeMask == 0 {
+			c.next += uint32(k) + 1
+			return t
+		}
+	}
+	c.next = c.end
+	return 0
 }
 
 // predecessors gives for each node the nodes that have an edge to it which counts: from[start[v]:start[v+1]].
-func (g *Graph) predecessors() (start []uint64, from []uint32) {
+func (g *Graph) predecessors(cells []cell) (start, from []uint32) {
 	n := len(g.vertex)
-	start = make([]uint64, n+2)
-	each := func(do func(t, v uint32)) {
-		l := g.L
-		for v := 1; v < n; v++ {
-			o := g.vertex[v]
-			at, loose := plain(g.level[o]), g.loose[l.Code[o]]
-			for k, t := range l.Slots[l.First[o]:l.First[o+1]] {
-				if t == 0 || t == dangling {
-					continue
-				}
-				w := g.node[t-1]
-				if w == 0 || !loose && at != plain(g.level[t-1]) || loose && !g.counts(o, t-1, k) {
-					continue
-				}
-				do(w, uint32(v))
+	start = make([]uint32, n+1)
+	sum := uint32(0)
+	for v := 1; v < n; v++ {
+		c := &cells[g.vertex[v]]
+		start[v] = sum
+		sum, c.edges = sum+c.edges, sum
+	}
+	start[n] = sum
+	from = make([]uint32, sum)
+	put := func(c *cell, v uint32) {
+		from[c.edges] = v
+		c.edges++
+	}
+	l := g.L
+	for v := 1; v < n; v++ {
+		o := g.vertex[v]
+		at, loose, first := cells[o].node>>nodeBits, g.isLoose(o), l.First[o]
+		for k, t := range l.Slots[first:l.First[o+1]] {
+			if t == 0 || t == dangling {
+				continue
 			}
-		}
-		for r, t := range g.target {
-			if w := g.node[t]; w != 0 && plain(rootLevel(g.roots[r].Kind)) == plain(g.level[t]) {
-				do(w, 0)
+			to := &cells[t-1]
+			if !loose && to.node>>nodeBits == at || loose && g.counts(o, t-1, k) {
+				put(to, uint32(v))
 			}
 		}
 	}
-	each(func(t, _ uint32) { start[t+1]++ })
-	for i := 1; i < len(start); i++ {
-		start[i] += start[i-1]
+	for r, t := range g.target {
+		if g.rooted(r, t) {
+			put(&cells[t], 0)
+		}
 	}
-	// start[v] is where the next one of v goes; afterwards it is where those of v end, so that shifting it by one gives
-	// where they begin.
-	from = make([]uint32, start[n])
-	each(func(t, v uint32) {
-		from[start[t]] = v
-		start[t]++
-	})
-	copy(start[1:], start[:n+1])
-	start[0] = 0
 	return start, from
+}
+
+// setNodes keeps the node of each object.
+func (g *Graph) setNodes(cells []cell) {
+	g.node = make([]uint32, len(cells))
+	for i := range cells {
+		g.node[i] = cells[i].node & nodeMask
+	}
 }
 
 // retain adds up the sizes from the leaves of the dominator tree. A dominator has a smaller number than what it

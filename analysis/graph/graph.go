@@ -29,7 +29,7 @@ type Graph struct {
 
 	roots  []references.Root // as in L, but with known targets alone, the lasting ones first
 	target []uint32          // object of each root
-	loose  []bool            // by shape: has a field that is not strong
+	loose  []uint64          // a bit an object: its shape has a field that is not strong
 	level  []uint8           // by object: how it is reached
 	parent []uint32          // by object: 0 not reached, object + 1, or n + 1 + root: the step before it on its path
 	node   []uint32          // by object: its node in the dominator tree, 0 if it has none
@@ -44,8 +44,8 @@ const dangling = ^uint32(0)
 // None is an object that does not exist.
 const None = -1
 
-// ErrTooLarge says that a listing has too many objects and roots for this package.
-var ErrTooLarge = errors.New("the reference listing has too many objects")
+// ErrTooLarge says that a listing is too large for this package.
+var ErrTooLarge = errors.New("the reference listing is too large for a graph")
 
 // Build makes a graph of a listing and takes it over: the slots are replaced. progress, if it is not nil, is told what
 // begins. Errors: of a listing that is not sound (references.Listing.Check), ErrTooLarge.
@@ -57,16 +57,11 @@ func Build(l *references.Listing, progress func(step string)) (*Graph, error) {
 	if err := l.Check(); err != nil {
 		return nil, err
 	}
-	if uint64(len(l.Addr))+uint64(len(l.Roots)) >= uint64(dangling)-1 {
-		return nil, fmt.Errorf("%w: %d", ErrTooLarge, len(l.Addr))
+	if len(l.Addr) > MaxObjects || uint64(len(l.Slots))+uint64(len(l.Roots)) >= uint64(dangling) {
+		return nil, fmt.Errorf("%w: %d objects, %d slots", ErrTooLarge, len(l.Addr), len(l.Slots))
 	}
 	g := &Graph{L: l, Dangling: map[uint32]uint64{}}
-	g.loose = make([]bool, len(l.Shapes))
-	for i := range l.Shapes {
-		for _, f := range l.Shapes[i].Fields {
-			g.loose[i] = g.loose[i] || f.Strength != references.Strong
-		}
-	}
+	g.setLoose()
 	progress("resolving the references")
 	places := newPlaces(l.Addr)
 	places.resolve(l.Slots)
@@ -92,6 +87,25 @@ func (g *Graph) setRoots(p *places) {
 		}
 	}
 }
+
+// setLoose marks the objects whose shape has a field that is not strong.
+func (g *Graph) setLoose() {
+	shapes := make([]bool, len(g.L.Shapes))
+	for i := range shapes {
+		for _, f := range g.L.Shapes[i].Fields {
+			shapes[i] = shapes[i] || f.Strength != references.Strong
+		}
+	}
+	g.loose = make([]uint64, (len(g.L.Code)+63)/64)
+	for i, c := range g.L.Code {
+		if shapes[c] {
+			g.loose[i/64] |= 1 << (i % 64)
+		}
+	}
+}
+
+// isLoose says whether object v has a field that is not strong.
+func (g *Graph) isLoose(v uint32) bool { return g.loose[v/64]>>(v%64)&1 != 0 }
 
 // passing says whether a root is gone when a method returns.
 func passing(k references.RootKind) bool {

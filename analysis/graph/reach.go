@@ -65,15 +65,14 @@ func (g *Graph) reach() {
 
 // follow appends what object v, of level l, newly reaches at this level to queue; the rest waits.
 func (g *Graph) follow(v uint32, l uint8, queue []uint32, waiting *[unreached][]step) []uint32 {
-	code := g.L.Code[v]
-	loose := g.loose[code]
+	loose := g.isLoose(v)
 	for k, t := range g.L.Slots[g.L.First[v]:g.L.First[v+1]] {
 		if t == 0 {
 			continue
 		}
 		if t == dangling {
 			if l <= levelFinal {
-				g.Dangling[code]++
+				g.Dangling[g.L.Code[v]]++
 			}
 			continue
 		}
@@ -82,7 +81,7 @@ func (g *Graph) follow(v uint32, l uint8, queue []uint32, waiting *[unreached][]
 			continue
 		}
 		if loose {
-			if at := strengthLevel[g.L.Shapes[code].Slot(k).Strength]; at > l {
+			if at := strengthLevel[g.L.Shape(int(v)).Slot(k).Strength]; at > l {
 				waiting[at] = append(waiting[at], step{t, v + 1})
 				continue
 			}
@@ -101,11 +100,11 @@ func plain(l uint8) uint8 {
 	return l
 }
 
-// counts says whether the edge from v by its slot k gives object t its reach. Both are live.
+// counts says whether the edge from v by its slot k gives object t its reach, and keeps it alive. v is live.
 func (g *Graph) counts(v, t uint32, k int) bool {
 	at := plain(g.level[v])
-	if code := g.L.Code[v]; g.loose[code] {
-		at = max(at, strengthLevel[g.L.Shapes[code].Slot(k).Strength])
+	if g.isLoose(v) {
+		at = max(at, strengthLevel[g.L.Shape(int(v)).Slot(k).Strength])
 	}
-	return at == plain(g.level[t])
+	return at <= levelFinal && at == plain(g.level[t])
 }
