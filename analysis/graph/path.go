@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/heapcam/heapcam/trace"
@@ -38,9 +39,15 @@ func (g *Graph) PathTo(i int) (Path, bool) { return g.PathFrom(None, i) }
 
 // PathFrom gives the part of PathTo(i) behind object from, or false if the path does not lead through from.
 func (g *Graph) PathFrom(from, i int) (Path, bool) {
-	p := Path{From: from}
+	p, _, ok := g.pathFrom(from, i)
+	return p, ok
+}
+
+// pathFrom is PathFrom with the number of references that it followed.
+func (g *Graph) pathFrom(from, i int) (p Path, steps int, ok bool) {
+	p.From = from
 	if i < 0 || i >= len(g.parent) || g.parent[i] == 0 {
-		return p, false
+		return p, 0, false
 	}
 	n := uint32(len(g.parent))
 	var back []Hop // from the end of the path
@@ -48,9 +55,13 @@ func (g *Graph) PathFrom(from, i int) (Path, bool) {
 	for int(v) != from {
 		up := g.parent[v]
 		if up > n {
+			if from != None {
+				return p, steps, false
+			}
 			p.Root = g.roots[up-n-1]
 			break
 		}
+		steps++
 		back = g.hop(back, up-1, v)
 		v = up - 1
 		if len(back) > 2*MaxHops { // keep the end, and what is at the start
@@ -61,13 +72,10 @@ func (g *Graph) PathFrom(from, i int) (Path, bool) {
 			back = append(back[:MaxHops/2], back[len(back)-MaxHops/2:]...)
 		}
 	}
-	if from != None && int(v) != from {
-		return Path{From: from}, false
-	}
 	for k := len(back) - 1; k >= 0; k-- {
 		p.Hops = append(p.Hops, back[k])
 	}
-	return p, true
+	return p, steps, true
 }
 
 // hop appends the reference from object v to w to a path that is written from its end.
@@ -126,6 +134,22 @@ func (p *Path) Text() string {
 		parts = append(parts[:at], append([]string{fmt.Sprintf("… %d more references …", p.Left)}, parts[at:]...)...)
 	}
 	return strings.Join(parts, " → ")
+}
+
+// pattern is Text without what differs from one object to another of the same kind: names of threads, places in frames,
+// and the lengths of lists.
+func (p *Path) pattern() string {
+	q := *p
+	q.Left = 0
+	q.Root.Thread, q.Root.Line = "", 0
+	q.Hops = slices.Clone(p.Hops)
+	for i := range q.Hops {
+		q.Hops[i].Times = min(q.Hops[i].Times, 2)
+	}
+	if p.Left > 0 { // the list is so long, or so mixed, that only its ends can be compared
+		q.Hops = slices.Concat(q.Hops[:4], q.Hops[len(q.Hops)-4:])
+	}
+	return q.Text()
 }
 
 // text writes one hop.
