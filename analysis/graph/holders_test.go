@@ -158,7 +158,8 @@ var knownGraphs = map[string]struct {
 			inner = append(inner, p.mapOf(p.leak(4)))
 		}
 		p.Set(p.class("app/Caches", "byUser"), "byUser", p.mapOf(inner))
-	}, []string{"100.0 %  static app.Caches.byUser → HashMap.table, then [] → Node.value → HashMap.table → [] → Node.value"}},
+	}, []string{"100.0 %  static app.Caches.byUser → HashMap.table, " +
+		"then [] → Node.value → HashMap.table → [] → Node.value"}},
 	"soft cache": {func(p *program) {
 		var refs []int
 		for _, o := range p.leak(40) {
@@ -167,7 +168,8 @@ var knownGraphs = map[string]struct {
 			refs = append(refs, r)
 		}
 		p.Set(p.class("app/Images", "cache"), "cache", p.mapOf(refs))
-	}, []string{"100.0 %  static app.Images.cache → HashMap.table, then [] → Node.value → SoftReference.referent (soft)"}},
+	}, []string{"100.0 %  static app.Images.cache → HashMap.table, " +
+		"then [] → Node.value → SoftReference.referent (soft)"}},
 	"two holders": {func(p *program) {
 		p.Set(p.class("app/A", "map"), "map", p.mapOf(p.leak(60)))
 		p.Set(p.class("app/B", "list"), "list", p.list(p.leak(40)))
