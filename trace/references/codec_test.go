@@ -40,9 +40,9 @@ func genListing(t *rapid.T) *Listing {
 		at += words
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "roots") {
-		l.Roots = append(l.Roots, Root{slot.Draw(t, "target"), RootKind(rapid.IntRange(0, int(rootKinds)-1).Draw(t, "kind")),
-			text.Draw(t, "thread"), text.Draw(t, "class"), text.Draw(t, "method"), rapid.IntRange(0, 70000).Draw(t, "line"),
-			text.Draw(t, "field")})
+		l.Roots = append(l.Roots, Root{slot.Draw(t, "target"),
+			RootKind(rapid.IntRange(0, int(rootKinds)-1).Draw(t, "kind")), text.Draw(t, "thread"), text.Draw(t, "class"),
+			text.Draw(t, "method"), rapid.IntRange(0, 70000).Draw(t, "line"), text.Draw(t, "field")})
 	}
 	if text.Draw(t, "missing") != "" {
 		l.Missing = []string{"monitors", ""}
@@ -54,7 +54,8 @@ func genListing(t *rapid.T) *Listing {
 func same(a, b *Listing) bool {
 	x, y := *a, *b
 	for _, l := range []*Listing{&x, &y} {
-		l.Addr, l.Code, l.Words = append([]uint32{}, l.Addr...), append([]uint32{}, l.Code...), append([]uint32{}, l.Words...)
+		l.Addr, l.Code = append([]uint32{}, l.Addr...), append([]uint32{}, l.Code...)
+		l.Words = append([]uint32{}, l.Words...)
 		l.Slots, l.Roots = append([]uint32{}, l.Slots...), append([]Root{}, l.Roots...)
 	}
 	return reflect.DeepEqual(x, y)

@@ -43,8 +43,8 @@ func Decode(parts [][]byte) (*Listing, error) {
 		}
 	}
 	if uint64(len(l.Addr)) != objects || uint64(len(l.Slots)) != slots {
-		return nil, fmt.Errorf("%w: %d of %d objects, %d of %d slots", ErrIncomplete, len(l.Addr), objects, len(l.Slots),
-			slots)
+		return nil, fmt.Errorf("%w: %d of %d objects, %d of %d slots", ErrIncomplete, len(l.Addr), objects,
+			len(l.Slots), slots)
 	}
 	return l, l.Check()
 }

@@ -211,7 +211,8 @@ func (l *Listing) Check() error {
 		}
 		x, n := &l.Shapes[l.Code[i]], l.First[i+1]-l.First[i]
 		if n < uint64(len(x.Fields)) || n > uint64(len(x.Fields)) && x.Rest == "" {
-			return fmt.Errorf("reference listing: object %d of %q has %d slots for %d fields", i, x.Name, n, len(x.Fields))
+			return fmt.Errorf("reference listing: object %d of %q has %d slots for %d fields", i, x.Name, n,
+				len(x.Fields))
 		}
 		end = uint64(a) + uint64(l.Words[i])
 	}
