@@ -370,7 +370,7 @@ func TestKnownSites(t *testing.T) {
 		p := program{major: major, gc: gc, heap: "256m", main: "Known", args: []string{strconv.Itoa(n), rest},
 			limit: "256MiB",
 			flags: []string{"--sampling", interval, "--emergency", "off", "--shm-size", "64MiB",
-				"--sampling-max-overhead", overhead}}
+				"--sampling-max-overhead", overhead, "--max-sync-pause", "10s"}} // a busy machine takes long to list
 		r := p.start(t)
 		r.finish(t)
 		rec := checkCount(t, r)
@@ -408,6 +408,9 @@ func TestKnownSites(t *testing.T) {
 				case interval == "0" && s.Samples < k.objects && s.Objects == s.Samples && s.Low == s.Samples &&
 					s.High == s.Samples:
 					missing += k.objects - s.Samples // as many as the recording says that were lost
+				case interval == "0" && rep.LostSamples > 0 && s.Low <= k.objects && k.objects <= s.High:
+					// what was lost may be of this site: its interval is wider
+					missing += k.objects - min(s.Samples, k.objects)
 				case interval == "0" && (s.Samples != k.objects || s.Objects != k.objects || s.Low != k.objects ||
 					s.High != k.objects):
 					t.Errorf("%s: %d live samples, %d objects (%d to %d) of %s, want %d", what, s.Samples, s.Objects,

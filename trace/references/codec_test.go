@@ -41,8 +41,9 @@ func genListing(t *rapid.T) *Listing {
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "roots") {
 		l.Roots = append(l.Roots, Root{slot.Draw(t, "target"),
-			RootKind(rapid.IntRange(0, int(rootKinds)-1).Draw(t, "kind")), text.Draw(t, "thread"), text.Draw(t, "class"),
-			text.Draw(t, "method"), rapid.IntRange(0, 70000).Draw(t, "line"), text.Draw(t, "field")})
+			RootKind(rapid.IntRange(0, int(rootKinds)-1).Draw(t, "kind")), text.Draw(t, "thread"),
+			text.Draw(t, "class"), text.Draw(t, "method"),
+			rapid.IntRange(0, 70000).Draw(t, "line"), text.Draw(t, "field")})
 	}
 	if text.Draw(t, "missing") != "" {
 		l.Missing = []string{"monitors", ""}
