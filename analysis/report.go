@@ -80,11 +80,13 @@ type Report struct {
 	// PartialGCs are collections after which a part of the state is known: that which has been listed so far.
 	PartialGCs int `json:"collections_of_partial_state,omitempty"`
 	// CompleteAfter is the collection whose slice completed the first listing that was spread over several; 0: none.
-	CompleteAfter uint64   `json:"complete_after,omitempty"`
-	Damage        []string `json:"damage"`
-	End           string   `json:"end"`
-	FirstLook     ui.Flow  `json:"look_first"`
-	Watched       *Watched `json:"watched,omitempty"` // of ZGC, Shenandoah and Epsilon
+	CompleteAfter uint64 `json:"complete_after,omitempty"`
+	// LeftOut are collections that a storm left without a listing: between two, only pauses and totals are known.
+	LeftOut   int      `json:"listings_left_out,omitempty"`
+	Damage    []string `json:"damage"`
+	End       string   `json:"end"`
+	FirstLook ui.Flow  `json:"look_first"`
+	Watched   *Watched `json:"watched,omitempty"` // of ZGC, Shenandoah and Epsilon
 
 	// Open says that Suspects is not known: a replay that follows objects finds it (Settle).
 	Open bool `json:"-"`
@@ -92,6 +94,7 @@ type Report struct {
 	atStart  bool    // the recording began with its JVM
 	doubt    ui.Flow // why it cannot show a leak
 	smallest ui.Flow // leak that it would show
+	full     trace.FullHeap
 }
 
 // ReportSchema is the schema that a Report's JSON has.
@@ -182,6 +185,10 @@ func (rep *Report) collection(r *heap.Symbols, c *heap.Collection) CollectionRow
 	}
 	rep.PauseNS += c.Dur
 	rep.ProbeNS += c.Probe + c.SyncProbe
+	rep.full.Pause(c.Kind, c.Start+c.Dur, c.Used)
+	if c.Flags&trace.PauseLeftOut != 0 {
+		rep.LeftOut++
+	}
 	rep.LostEpochs += c.EpochsLost
 	rep.Missed += row.Missed
 	rep.To = row.Time
@@ -206,6 +213,9 @@ func (rep *Report) ending(r *heap.Cursor) {
 	}
 	rep.Damage = append(rep.Damage, r.Faults...)
 	rep.End = "no end marker: the JVM was killed, crashed, or is still running, or the file was cut off"
+	if why := rep.full.Cause(r.JVM.MaxHeap); why != "" {
+		rep.End = "no end marker; " + why
+	}
 	if r.End != nil {
 		rep.End = [...]string{"", "the JVM ended", "heapcam was detached",
 			"the probe stopped recording: " + r.End.Text}[min(r.End.Reason, 3)]
