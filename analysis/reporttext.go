@@ -167,8 +167,8 @@ func (rep *Report) writeTrust(w io.Writer) {
 		ui.Field(w, "Listing", rep.ramp())
 	}
 	if rep.LeftOut > 0 {
-		ui.Field(w, "Storm", ui.Flowf("of %s, one after the other, only pauses and totals are known: heapcam listed the "+
-			"heap after some, so as not to take more than a few percent of the time",
+		ui.Field(w, "Storm", ui.Flowf("of %s, one after the other, only pauses and totals are known: heapcam listed "+
+			"the heap after some, so as not to take more than a few percent of the time",
 			ui.Flow(ui.Plural(uint64(rep.LeftOut), "collection"))))
 	}
 	ui.Field(w, "Missing", rep.missing())

@@ -63,8 +63,8 @@ func (s *Session) noteSyncPause(h shmring.Status) {
 	s.noteDepth(fmt.Sprintf("a sync point would take %v, which max_sync_pause allows again", d))
 }
 
-// noteExhaustion reports that the JVM ran out of memory, which it may survive, once a burst. If a storm has left out the
-// newest listing, it asks for a stop for one first.
+// noteExhaustion reports that the JVM ran out of memory, which it may survive, once a burst. If a storm has left the
+// newest listing out, it asks for a stop for one first.
 func (s *Session) noteExhaustion(h shmring.Status) {
 	now := time.Now()
 	s.freezeExhausted(now, false)

@@ -129,72 +129,7 @@ uint64_t budget_may_take(uint64_t start_cost) {
     return may && may < left ? may : left;
 }
 
-// ---- storms --------------------------------------------------------------------------------------
-// What the pauses of the last ten seconds took, by tenths of a second, and what sampling took beside them.
-enum { STORM_STEP = 100000000, STORM_STEPS = 100, STORM_LEAST = 3 };
-#define STORM_SPAN ((uint64_t)STORM_STEPS * STORM_STEP)
-static PER_RECORDING uint64_t spent[STORM_STEPS], spent_sum, spent_at; // spent_at: the newest step
-static PER_RECORDING uint64_t sampled;                                // SAMPLE_NS as counted last
-static PER_RECORDING uint64_t full_at[STORM_LEAST], full_n, left_out_at, listed_at;
-
-// Forgets what was spent more than a span ago.
-static void forget_spent(uint64_t now) {
-    uint64_t step = now / STORM_STEP;
-    if (step > spent_at + STORM_STEPS) spent_at = step - STORM_STEPS;
-    for (; spent_at < step; spent_at++) {
-        uint64_t *s = &spent[(spent_at + 1) % STORM_STEPS];
-        spent_sum -= *s;
-        *s = 0;
-    }
-}
-
-void budget_spent(uint64_t now, uint64_t ns, bool with_listing) {
-    uint64_t all = atomic_load_explicit(ring64(HC_RING_OFF_SAMPLE_NS), memory_order_relaxed);
-    forget_spent(now);
-    if (all > sampled) ns += all - sampled;
-    sampled = all;
-    spent[spent_at % STORM_STEPS] += ns;
-    spent_sum += ns;
-    if (with_listing) listed_at = now;
-}
-
-void budget_full_collection(uint64_t now) { full_at[full_n++ % STORM_LEAST] = now; }
-
-// When the storm of now ends, if nothing more comes; before that: there is none.
-static uint64_t storm_until(void) {
-    uint64_t first = full_at[full_n % STORM_LEAST]; // the oldest of them
-    uint64_t until = full_n >= STORM_LEAST ? first + STORM_SPAN : 0;
-    return left_out_at && left_out_at + STORM_SPAN > until ? left_out_at + STORM_SPAN : until;
-}
-
-bool budget_storm(uint64_t now) { return now < storm_until(); }
-void budget_left_out(uint64_t now) { left_out_at = now; }
-
-void budget_tell(uint64_t now) {
-    if (opt.storm && budget_storm(now))
-        atomic_store_explicit(ring64(HC_RING_OFF_STORM), storm_until(), memory_order_relaxed);
-}
-
-static uint64_t storm_most(void) { return STORM_SPAN / 1000 * opt.storm; } // of a span, ns
-
 uint64_t budget_expect(uint64_t bytes) {
     uint64_t ns = (bytes >> 10) * list_rate;
     return ns / (cpu_sum / 1000 + 1) * (wall_sum / 1000 + 1);
-}
-
-// Half of a span's budget may be spent at once. From there on each listing waits for fifty times what it takes, so that
-// those of a long storm come evenly; a tenth of the budget is kept for what a guess is wrong by.
-enum { STORM_WAIT = 50 };
-bool budget_allows(uint64_t now, uint64_t ns) {
-    if (!opt.storm) return true;
-    forget_spent(now);
-    uint64_t most = storm_most(), sum = spent_sum + ns;
-    return sum <= most / 2 || (sum <= most / 10 * 9 && now - listed_at >= STORM_WAIT * ns);
-}
-
-uint64_t budget_storm_ends(uint64_t now) {
-    if (!opt.storm) return 0;
-    forget_spent(now);
-    uint64_t most = storm_most();
-    return now + (most > spent_sum ? most - spent_sum : 1);
 }

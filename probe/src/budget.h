@@ -38,15 +38,6 @@ void budget_note_walk(struct work walk); // what a pause's walks would take at e
 uint32_t budget_depth(const struct prospect *p);
 uint64_t budget_may_take(uint64_t start_cost); // ns; 0: no limit
 
-// Storms of full collections: what heapcam takes of any ten seconds is bounded then (opt.storm), and so a listing that
-// they force is left out unless it fits. All times by now_ns().
-void budget_full_collection(uint64_t now);         // one begins to be recorded
-bool budget_storm(uint64_t now);                   // they follow each other
-bool budget_allows(uint64_t now, uint64_t ns);     // a listing that is expected to take so much
-uint64_t budget_storm_ends(uint64_t now);          // when what is left of the ten seconds is spent; 0: no limit
-void budget_spent(uint64_t now, uint64_t ns, bool listed); // what a pause took
-void budget_left_out(uint64_t now);                // a listing was
-void budget_tell(uint64_t now);                    // the agent
 // What a listing of so many bytes is expected to take by the clock, ns.
 uint64_t budget_expect(uint64_t bytes);
 

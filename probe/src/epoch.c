@@ -26,6 +26,7 @@
 #include "ring.h"
 #include "samples.h"
 #include "spool.h"
+#include "storm.h"
 #include "switch.h"
 #include "tlabs.h"
 #include "unloading.h"
@@ -122,11 +123,6 @@ static void put_pause(struct finish *f, uint32_t flags) {
     pause_put(&f->e, &p);
 }
 
-// An epoch takes about two bytes for each object of 40; this is three for each of 32.
-static uint64_t epoch_bytes(struct work n, uint32_t depth) {
-    return depth == HC_DEPTH_SAMPLES ? 0 : (n.rest + (depth == HC_DEPTH_FULL ? n.eden : 0)) / 32 * 3;
-}
-
 // What kind of a pause it was, and whether a listing is due already.
 static void identify(struct finish *f) {
     ring_refresh_in_pause();
@@ -144,18 +140,13 @@ static void identify(struct finish *f) {
 // The depth at which the pause is recorded: less than f->depth where the budget says so.
 static void decide_depth(struct finish *f) {
     f->may = budget_may_take(start_cost);
-    bool storm = opt.storm && budget_storm(f->begin);
-    if (storm) f->may = 0; // it has a budget of its own
-    if (have_last && started && f->kind != HC_PAUSE_WALK && f->kind != HC_PAUSE_FULL)
-        budget_note_walk(heapmap()->to_walk(&maps, kind_evacuates(f->kind)));
-    if (f->may && last_depth && f->kind != HC_PAUSE_WALK && f->kind != HC_PAUSE_FULL) {
-        struct prospect p = {heapmap()->to_walk(&maps, kind_evacuates(f->kind)),
-                             ramp_allowed() ? 0 : heapmap()->list_bytes(&maps.finish),
-                             start_time - last_finish,
-                             f->may,
-                             f->depth,
-                             last_depth,
-                             have_last};
+    if (storm_now(f->begin)) f->may = 0; // it has a budget of its own
+    struct work walk = heapmap()->to_walk(&maps, kind_evacuates(f->kind));
+    bool walked = last_depth && f->kind != HC_PAUSE_WALK && f->kind != HC_PAUSE_FULL;
+    if (walked && started) budget_note_walk(walk);
+    if (f->may && walked) {
+        uint64_t list = ramp_allowed() ? 0 : heapmap()->list_bytes(&maps.finish);
+        struct prospect p = {walk, list, start_time - last_finish, f->may, f->depth, last_depth, have_last};
         uint32_t d = budget_depth(&p);
         f->cut = d < f->depth;
         f->cut_to = f->depth = d;
@@ -163,32 +154,18 @@ static void decide_depth(struct finish *f) {
     if (f->depth > last_depth && last_depth && f->depth != HC_DEPTH_SAMPLES && !f->reason) f->reason = HC_SYNC_DEPTH;
 }
 
-// In a storm a listing is never spread over pauses: the next full collection would end it.
-static bool in_one_piece(const struct finish *f, uint64_t ns) {
-    return opt.storm && budget_storm(f->begin) && (!opt.max_sync || ns <= opt.max_sync);
-}
-
-// What the listing that is due in this pause, or its part, is expected to take.
-static uint64_t expected_listing(const struct finish *f) {
-    uint64_t ns = budget_expect(heapmap()->list_bytes(&maps.finish));
-    if (!ramp_allowed() || in_one_piece(f, ns)) return ns;
-    uint64_t part = budget_slice(f->begin - start_time);
-    return part && part < ns ? part : ns;
-}
-
 // Whether a listing that this pause forces is left out. It is due until one is made, and what moves until then is of no
 // use to a reader: so no object is recorded.
 static void weather_storm(struct finish *f) {
-    if (f->kind == HC_PAUSE_FULL) budget_full_collection(f->begin);
+    if (f->kind == HC_PAUSE_FULL) storm_full_collection(f->begin);
     if (f->kind == HC_PAUSE_WALK || f->depth == HC_DEPTH_SAMPLES || f->reason == HC_SYNC_FIRST) return;
     bool due = f->reason || f->kind == HC_PAUSE_FULL || pause_missed() || (eden_dirty && f->kind == HC_PAUSE_YOUNG);
-    bool spent = opt.storm && budget_storm(f->begin) && !budget_allows(f->begin, 0);
-    if (due ? budget_allows(f->begin, expected_listing(f)) : !spent) return;
+    struct storm_pause p = {f->begin, start_time, heapmap()->list_bytes(&maps.finish), due};
+    if (!storm_leaves_out(&p)) return;
     f->left_out = true;
     f->depth = HC_DEPTH_SAMPLES;
     f->flags |= HC_PF_LEFT_OUT;
     if (!due) f->reason = HC_SYNC_DEPTH;
-    budget_left_out(f->begin);
 }
 
 static void put_definitions(struct finish *f) {
@@ -279,7 +256,7 @@ static void end_without_listing(struct finish *f) {
 static void leave_out(struct finish *f) {
     need_sync = f->reason;
     f->flags |= HC_PF_LEFT_OUT;
-    budget_left_out(f->begin);
+    storm_left_out(f->begin);
     ramp_forget();
     if (!have_last) f->depth = HC_DEPTH_SAMPLES; // nothing was walked, and nothing is known
     end_without_listing(f);
@@ -298,7 +275,7 @@ static bool put_slice(struct finish *f) {
     if (f->depth == HC_DEPTH_SAMPLES || !ramp_allowed() || f->before_pause.over) return false;
     uint64_t now = now_ns(), may = budget_slice(now - start_time);
     uint64_t all = f->reason ? budget_listing(heapmap()->list_bytes(&maps.finish)) : 0;
-    if (!may || (f->reason && (all <= may || in_one_piece(f, all)))) return false;
+    if (!may || (f->reason && (all <= may || storm_in_one_piece(f->begin, all)))) return false;
     if (!f->reason && !ramp_open()) return true;
     if (f->reason && eden_dirty) { // the next pause tells of no moves, and would end what begins here
         need_sync = f->reason;
@@ -320,35 +297,25 @@ static void put_listing(struct finish *f) {
     uint64_t bytes = heapmap()->list_bytes(&maps.finish);
     // a listing whose only reason is a greater depth is aborted when the budget is spent
     bool budgeted = f->reason == HC_SYNC_DEPTH && f->may;
-    bool storm = !budgeted && f->kind != HC_PAUSE_WALK && opt.storm && budget_storm(f->begin);
-    uint64_t until = budgeted ? f->begin + f->may : storm ? budget_storm_ends(f->begin) : 0;
+    bool storm = !budgeted && f->kind != HC_PAUSE_WALK && storm_now(f->begin);
+    uint64_t until = budgeted ? f->begin + f->may : storm ? storm_ends(f->begin) : 0;
     struct listing l = {&maps, f->epoch, f->reason, f->with_eden, f->depth, until};
     if (f->depth != HC_DEPTH_SAMPLES && budget_listing_too_long(true, bytes))
         f->e.over = true; // the next pause is recorded at depth samples
     else
         listing_put(&f->e, &l);
     if (!f->e.over || f->before_pause.over) return;
-    if (budgeted && now_ns() > f->begin + f->may) {
+    if (budgeted && now_ns() > until) {
         f->cut = true;
         f->cut_to = last_depth;
         if (!have_last) f->depth = last_depth; // nothing was walked, and nothing is known
         end_without_listing(f);
-        return;
-    }
-    if (storm && now_ns() > until) {
+    } else if (storm && now_ns() > until) {
         leave_out(f);
-        return;
+    } else {
+        if (!ramp_allowed()) (void)budget_listing_too_long(true, bytes); // else the next pause lists a slice
+        ask_again(f);
     }
-    if (!ramp_allowed()) (void)budget_listing_too_long(true, bytes); // else the next pause lists a slice
-    ask_again(f);
-}
-
-static void predict_listing(const struct finish *f) {
-    uint64_t bytes = heapmap()->list_bytes(&maps.finish);
-    if (ramp_allowed())
-        (void)budget_listing(bytes);
-    else if (f->depth == HC_DEPTH_SAMPLES || !f->reason)
-        (void)budget_listing_too_long(false, bytes);
 }
 
 // Inside the guard: a fault, and whatever is not understood, ends it early (siglongjmp).
@@ -356,18 +323,19 @@ static void record(void *arg) {
     struct finish *f = arg;
     identify(f);
     bool walk = have_last && started && f->kind != HC_PAUSE_FULL;
-    finish_begin(f, walk ? epoch_bytes(heapmap()->to_walk(&maps, kind_evacuates(f->kind)), f->depth) : 0);
+    finish_begin(f, walk ? finish_bytes(heapmap()->to_walk(&maps, kind_evacuates(f->kind)), f->depth) : 0);
     jvm_gc = pause_jvm_gc(f->kind);
     decide_depth(f);
     weather_storm(f);
     finish_provoke(f);
     put_definitions(f);
     put_epoch(f);
-    if (f->reason == HC_SYNC_EVAC_FAILED && !budget_allows(f->begin, expected_listing(f))) leave_out(f);
+    struct storm_pause p = {f->begin, start_time, heapmap()->list_bytes(&maps.finish), true};
+    if (f->reason == HC_SYNC_EVAC_FAILED && storm_leaves_out(&p)) leave_out(f);
     bool sliced = put_slice(f);
     if (f->reason && !sliced) put_listing(f);
     if (!sliced && f->reason && f->depth != HC_DEPTH_SAMPLES) ramp_whole();
-    predict_listing(f);
+    listing_predict(&maps.finish, f->reason && f->depth != HC_DEPTH_SAMPLES);
     unloading_freed(&maps, f->kind);
     finish_commit(f);
     retry_understood(f->depth != HC_DEPTH_SAMPLES);
@@ -450,8 +418,7 @@ static void note_outcome(struct finish *f, bool fault) {
 static void note_cost(const struct finish *f) {
     last_finish = now_ns();
     uint64_t took = last_finish - f->begin;
-    budget_spent(last_finish, start_cost + took, f->reason && f->depth != HC_DEPTH_SAMPLES);
-    budget_tell(last_finish);
+    storm_spent(last_finish, start_cost + took, f->reason && f->depth != HC_DEPTH_SAMPLES);
     budget_learn_finish(took, cpu_ns() - f->cpu);
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_PROBE_NS), start_cost + took, memory_order_relaxed);
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_PAUSE_NS), last_finish - start_time, memory_order_relaxed);

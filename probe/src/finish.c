@@ -72,3 +72,8 @@ void finish_give_up(struct finish *f) {
     atomic_store(&gave_up, true);
     ring_state(HC_STATE_GAVE_UP, NULL);
 }
+
+// An epoch takes about two bytes for each object of 40; this is three for each of 32.
+uint64_t finish_bytes(struct work n, uint32_t depth) {
+    return depth == HC_DEPTH_SAMPLES ? 0 : (n.rest + (depth == HC_DEPTH_FULL ? n.eden : 0)) / 32 * 3;
+}

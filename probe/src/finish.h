@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "encode.h"
+#include "heapmap.h"
 
 // What the steps pass on. It is read after a fault has left a step, so none of it may be a local variable.
 struct finish {
@@ -30,6 +31,7 @@ struct finish {
 };
 
 extern _Atomic bool listing_did_not_fit; // the control thread makes the ring larger
+uint64_t finish_bytes(struct work n, uint32_t depth); // that an epoch takes, about
 void finish_begin(struct finish *f, uint64_t bytes); // of so many bytes, about
 void finish_commit(struct finish *f);
 void finish_roll_back(struct finish *f, const struct enc *to, bool walked);

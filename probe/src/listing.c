@@ -8,6 +8,7 @@
 #include "marks.h"
 #include "options.h"
 #include "os.h"
+#include "ramp.h"
 #include "recording.h"
 #include "ring.h"
 #include "samples.h"
@@ -55,4 +56,12 @@ void listing_put(struct enc *e, const struct listing *l) {
     block_end(e, at);
     if (!e->over)
         atomic_store_explicit(ring64(HC_RING_OFF_LAST_SYNC_BYTES), (uint64_t)(e->p - from), memory_order_relaxed);
+}
+
+void listing_predict(const struct heapmap *m, bool listed) {
+    uint64_t bytes = heapmap()->list_bytes(m);
+    if (ramp_allowed())
+        (void)budget_listing(bytes);
+    else if (!listed)
+        (void)budget_listing_too_long(false, bytes);
 }

@@ -18,5 +18,6 @@ struct listing {
     uint64_t until; // when it is aborted, 0: when max_sync says
 };
 void listing_put(struct enc *e, const struct listing *l);
+void listing_predict(const struct heapmap *m, bool listed); // tells the agent what one would take; listed: this pause was
 
 #endif
