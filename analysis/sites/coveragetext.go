@@ -43,9 +43,9 @@ func (q *CoverageReport) writeAlone(w io.Writer) {
 		return
 	}
 	ui.Section(w, "Share of the live objects with a known site, if reading begins at a ring file")
-	ui.Paragraph(w, "", 0, "A pull or an incident begins at the sync point of a ring file. +0 is that collection, +1 to "+
-		"+9 are the next ones. The row \"from it\" is for a reader who begins there, the row \"whole\" for one who has "+
-		"the whole recording. If the two differ, beginning there loses sites.")
+	ui.Paragraph(w, "", 0, "A pull or an incident begins at the sync point of a ring file. +0 is that collection, +1 "+
+		"to +9 are the next ones. The row \"from it\" is for a reader who begins there, the row \"whole\" for one who "+
+		"has the whole recording. If the two differ, beginning there loses sites.")
 	heads := []string{">SYNC AT", "READ"}
 	for i := range after18 + 1 {
 		heads = append(heads, fmt.Sprintf(">+%d", i))
