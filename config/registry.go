@@ -96,7 +96,7 @@ var Groups = []Group{
 	{"In the JVM", []Def{
 		{Key: "overhead_cpu", Kind: Percent, Default: "2%", Zero: "unlimited",
 			Help: "Share of wall time, of any minute, that the probe may take from a JVM. Above it, heapcam lowers " +
-				"the depth and samples less often. With --depth full or another --sampling it is off, unless you set it.",
+				"the depth and samples less often. Off with --depth full or another --sampling, unless you set it.",
 			More: "The probe measures it: its part of pauses, and its sampling callbacks. In a storm of full " +
 				"collections 5 % of any ten seconds replaces it, also with --depth full or another --sampling. At 0 " +
 				"that is off, too.",

@@ -163,7 +163,7 @@ var (
 	CycleFlagNames = bitsOf("cycle flags", "open")
 	PauseFlagNames = bitsOf("pause flags", "exact", "sync_follows", "evac_failed", "missed", "fault", "eden_kept",
 		"left_out")
-	SpaceNames     = enum("space kind", "free", "eden", "survivor", "old", "humongous", "humongous_cont", "archive",
+	SpaceNames = enum("space kind", "free", "eden", "survivor", "old", "humongous", "humongous_cont", "archive",
 		"heap")
 	SyncReasonNames = enum("sync reason", "", "first", "rotation", "full", "evac_failed", "missed", "fault", "lost",
 		"reconnect", "walk", "gc", "depth")

@@ -148,8 +148,7 @@ static void decide_depth(struct finish *f) {
         uint64_t list = ramp_allowed() ? 0 : heapmap()->list_bytes(&maps.finish);
         struct prospect p = {walk, list, start_time - last_finish, f->may, f->depth, last_depth, have_last};
         uint32_t d = budget_depth(&p);
-        f->cut = d < f->depth;
-        f->cut_to = f->depth = d;
+        f->cut = d < f->depth, f->cut_to = f->depth = d;
     }
     if (f->depth > last_depth && last_depth && f->depth != HC_DEPTH_SAMPLES && !f->reason) f->reason = HC_SYNC_DEPTH;
 }

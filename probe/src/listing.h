@@ -18,6 +18,7 @@ struct listing {
     uint64_t until; // when it is aborted, 0: when max_sync says
 };
 void listing_put(struct enc *e, const struct listing *l);
-void listing_predict(const struct heapmap *m, bool listed); // tells the agent what one would take; listed: this pause was
+// Tells the agent what one would take; listed: this pause has one.
+void listing_predict(const struct heapmap *m, bool listed);
 
 #endif

@@ -1,5 +1,5 @@
-// storm.h: storms of full collections. What heapcam takes of any ten seconds is bounded then (opt.storm), and so a listing
-// that a full collection forces is left out unless it fits. VM thread in pauses. Times by now_ns(), in ns.
+// storm.h: storms of full collections. What heapcam takes of any ten seconds is bounded then (opt.storm), and so a
+// listing that a full collection forces is left out unless it fits. VM thread in pauses. Times by now_ns(), in ns.
 #ifndef HEAPCAM_STORM_H
 #define HEAPCAM_STORM_H
 
