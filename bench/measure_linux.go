@@ -117,7 +117,7 @@ func (m *measurer) one(r *row, script, home string) error {
 	args := []string{self, "-child", result, script}
 	if r.Config == "survivors" || r.Config == "full" {
 		args = append([]string{"bin/heapcam", "run", "--out", out, "--max-trace-size", "8GiB", "--depth",
-			r.Config, "--"},
+			r.Config, "--overhead-cpu", "0", "--"},
 			args...)
 	}
 	c := exec.Command(args[0], args[1:]...)

@@ -35,6 +35,9 @@ func newDaemon(t *testing.T, flags ...string) *daemon {
 	}
 	os.Chmod(rings, 0o755) // JVMs of other users have their folders below it
 	t.Cleanup(func() { os.RemoveAll(rings) })
+	if !slices.Contains(flags, "--overhead-cpu") && !slices.Contains(flags, "--config") { // as in program.start
+		flags = append(slices.Clone(flags), "--overhead-cpu", "0")
+	}
 	dir := t.TempDir()
 	d := &daemon{sock: filepath.Join(dir, "agent.sock"), out: filepath.Join(dir, "rec"), rings: rings, flags: flags}
 	t.Cleanup(func() {

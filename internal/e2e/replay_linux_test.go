@@ -99,7 +99,8 @@ func replayWorkload(t *testing.T, w workload, major int, gc, depth string, out f
 	for try := 1; ; try++ {
 		dir := t.TempDir()
 		all, stop := keepFiles(t, dir)
-		c := exec.Command(tool, "run", "--out", dir, "--max-trace-size", fmt.Sprint(limit), "--depth", depth, "--", run)
+		c := exec.Command(tool, "run", "--out", dir, "--max-trace-size", fmt.Sprint(limit), "--depth", depth,
+			"--overhead-cpu", "0", "--", run)
 		c.Env = append(os.Environ(), "JAVA="+java, "N="+w.n, "JAVA_OPTS=-XX:+Use"+gc+"GC -Xmx"+w.heap)
 		r := running{stderr: &buffer{}}
 		var stdout bytes.Buffer
