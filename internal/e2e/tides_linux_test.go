@@ -15,7 +15,7 @@ import (
 
 // TestTides is TestGovernor with more to walk and 32 times the samples: it keeps budgets of 1, 2 and 5 % under a
 // program whose allocation and survival swing by fifty, at depth full and with every 16 KiB sampled: by the probe's own
-// clock no minute after the first ten seconds costs more than 1.2 times the budget, sync points keep their own limit, and
+// clock no minute after the first ten seconds costs more than 1.2 times the budget, sync points keep their limit, and
 // the depth comes back to full when it calms.
 func TestTides(t *testing.T) {
 	needReader(t)
@@ -92,8 +92,8 @@ func TestTides(t *testing.T) {
 					t.Logf("the depth did not come back:\n%s", d.stderr.String())
 				}
 				if worst > 1.2*float64(budget)/100 {
-					t.Errorf("a minute cost %.2f %%, the budget is %d %% (load average %.0f on %d processors: on a busy "+
-						"machine a pause also waits for one)", 100*worst, budget, loadAverage(t), runtime.NumCPU())
+					t.Errorf("a minute cost %.2f %%, the budget is %d %% (load average %.0f on %d processors: on a "+
+						"busy machine a pause also waits for one)", 100*worst, budget, loadAverage(t), runtime.NumCPU())
 				}
 				if !back {
 					t.Error("the depth did not come back to full")
