@@ -10,6 +10,7 @@ type Sweeps struct {
 	gc          uint64
 	sweeping    bool // a Remark, and no Cleanup yet
 	sure        bool // sweeping is known: no collection is missing in which it could have changed
+	rolled      bool // nothing was swept since the first slice of the listing under way
 }
 
 // JVM takes in what the recording is a recording of.
@@ -25,9 +26,9 @@ func (s *Sweeps) Pause(p *Pause) {
 	s.gc = p.GC
 	switch p.Kind {
 	case PauseRemark:
-		s.Swept, s.sweeping, s.sure = true, true, true
+		s.Swept, s.sweeping, s.sure, s.rolled = true, true, true, false
 	case PauseCleanup:
-		s.Swept, s.sweeping, s.sure = true, false, true
+		s.Swept, s.sweeping, s.sure, s.rolled = true, false, true, false
 	case PauseFull: // it ends a marking
 		s.sweeping, s.sure = false, true
 	}
@@ -36,6 +37,17 @@ func (s *Sweeps) Pause(p *Pause) {
 // Listed takes in that the newest collection has a listing.
 func (s *Sweeps) Listed() {
 	if !s.sweeping {
+		s.Swept = false
+	}
+}
+
+// Slice takes in that the newest collection has a part of a listing. What was listed before a marking ended is swept as
+// if it had not been listed.
+func (s *Sweeps) Slice(first, last bool) {
+	if first {
+		s.rolled = !s.sweeping
+	}
+	if last && s.rolled {
 		s.Swept = false
 	}
 }

@@ -11,7 +11,9 @@ type SinceSweep struct{ trace.Sweeps }
 
 func (s *SinceSweep) Collection(c *heap.Collection) {
 	s.Pause(&c.Pause)
-	if c.Synced {
+	if c.Slice != 0 {
+		s.Slice(c.Slice&trace.SliceFirst != 0, c.Slice&trace.SliceLast != 0)
+	} else if c.Synced {
 		s.Listed()
 	}
 }
