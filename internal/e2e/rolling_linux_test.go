@@ -39,3 +39,34 @@ func TestRollingListing(t *testing.T) {
 		verify(t, rec.dir, 1)
 	})
 }
+
+// TestRollingRegions is the same for G1, whose regions change their kind while a listing goes on: mixed collections,
+// classes that are unloaded, large objects and, in a second run, full collections. Listings get stops of their own here.
+func TestRollingRegions(t *testing.T) {
+	needReader(t)
+	majors, fulls := []int{25}, []string{"700"}
+	if full {
+		majors, fulls = append(majors, 17), append(fulls, "0")
+	}
+	for _, every := range fulls {
+		eachPair(t, majors, []string{"G1"}, func(t *testing.T, major int, gc string) {
+			p := program{major: major, gc: gc, heap: "200m", main: "Swirl", limit: "12MiB",
+				opts:  []string{"-Xmn20m", "-XX:InitiatingHeapOccupancyPercent=20"},
+				flags: []string{"--max-sync-pause", "1ms"}, args: []string{"2000", "400", every}}
+			if major == 25 {
+				p.opts = append(p.opts, "-XX:+UseCompactObjectHeaders")
+			}
+			r := p.start(t)
+			r.finish(t)
+			rec := r.recorded(t)
+			dump, _, _ := heapcam(t, "dump", "--brief", rec.dir)
+			if n := strings.Count(dump, "slice gc="); n < 4 {
+				t.Errorf("%d slices", n)
+			}
+			if strings.Contains(dump, "depth=samples") {
+				t.Error("a pause was recorded at depth samples")
+			}
+			verify(t, rec.dir, 1)
+		})
+	}
+}

@@ -4,8 +4,8 @@ import java.util.Random;
 
 /**
  * All that moves objects between parts of a heap of G1 at once: an old generation that dies at random (mixed
- * collections), large arrays, classes that are unloaded and their objects, full collections. Arguments: milliseconds,
- * thousand slots, seconds between full collections (0: none).
+ * collections), large arrays, classes that are unloaded and their objects, full collections. Arguments: rounds, thousand
+ * slots, rounds between full collections (0: none).
  */
 public class Swirl {
     public static class Victim {
@@ -30,12 +30,12 @@ public class Swirl {
         try (InputStream in = Swirl.class.getResourceAsStream("Swirl$Victim.class")) {
             code = in.readAllBytes();
         }
-        long start = System.nanoTime(), end = start + Long.parseLong(a[0]) * 1_000_000, full = Long.parseLong(a[2]) * 1_000_000_000, gc = start + full;
+        int rounds = Integer.parseInt(a[0]), full = Integer.parseInt(a[2]);
         Object[][] old = new Object[Integer.parseInt(a[1])][1000];
         Object[] big = new Object[6];
         ArrayDeque<Object[]> kept = new ArrayDeque<>();
         Random r = new Random(3);
-        while (System.nanoTime() < end) {
+        for (int n = 1; n <= rounds; n++) {
             for (int i = 0; i < 2000; i++) {
                 old[r.nextInt(old.length)][r.nextInt(1000)] = i % 4 == 0 ? new Object[r.nextInt(20)] : new byte[r.nextInt(150)];
                 sink = new byte[40];
@@ -50,12 +50,10 @@ public class Swirl {
                 kept.add(own);
                 if (kept.size() > 50 + r.nextInt(100)) kept.poll();
             }
-            if (full > 0 && System.nanoTime() > gc) {
-                System.gc();
-                gc += full;
-            }
+            if (full > 0 && n % full == 0) System.gc();
         }
         sink = old;
-        System.out.println("done " + big.length + kept.size());
+        System.out.println(big.length + kept.size());
+        System.out.println("done");
     }
 }
