@@ -21,7 +21,8 @@ func (s *Sweeps) Pause(p *Pause) {
 	if s.gc == 0 {
 		s.sure = s.atStart && p.GC == 1
 	} else if p.GC != s.gc+1 {
-		s.sure = false
+		s.sure, s.rolled = false, false
+		s.Swept = s.Swept || s.g1 // for all that is known
 	}
 	s.gc = p.GC
 	switch p.Kind {
@@ -45,7 +46,7 @@ func (s *Sweeps) Listed() {
 // if it had not been listed.
 func (s *Sweeps) Slice(first, last bool) {
 	if first {
-		s.rolled = !s.sweeping
+		s.rolled = s.sure && !s.sweeping
 	}
 	if last && s.rolled {
 		s.Swept = false

@@ -29,6 +29,7 @@ static PER_RECORDING uint32_t nregions;
 static PER_RECORDING uint32_t *number;  // of a region: it changes when that is emptied
 static PER_RECORDING struct committed { // at the newest finish that was committed
     uint64_t top;                       // 0: no object of the state is in it
+    uint64_t hole;                      // where its hole ends; 0: it had none
     uint32_t number;
 } * at_commit;
 
@@ -108,7 +109,7 @@ static void put_lost(struct enc *e, const struct heapmaps *m, uint64_t since) {
         if (same) from = at_commit[i].top;
         if (to <= from) continue;
         struct range *h = &now.hole[i];
-        if (same && h->lo < h->hi) from = h->hi; // one hole a region: what lies between is listed again
+        if (same && at_commit[i].hole) from = at_commit[i].hole; // one a region: what lies between is listed again
         ranges_add(&r, from, to);
         if (h->lo == h->hi) h->lo = from;
         h->hi = to;
@@ -207,7 +208,7 @@ static uint64_t left(const struct heapmap *m, bool without_lost) {
 static void committed(const struct heapmap *m) {
     for (uint32_t i = 0; i < nregions; i++) {
         const struct area *a = &m->area[i];
-        at_commit[i] = (struct committed){i < m->n && in_state(a->kind) ? a->top : 0, number[i]};
+        at_commit[i] = (struct committed){i < m->n && in_state(a->kind) ? a->top : 0, now.hole[i].hi, number[i]};
     }
 }
 

@@ -187,8 +187,8 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi, 
 bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source, uint64_t uncounted) {
     need_memory(lo, hi);
 #define CALL(lay)                                                                                                      \
-    (source == SRC_EDEN   ? moves(lay, SRC_EDEN, w, lo, hi, 0)                                                            \
-     : source == SRC_FROM ? moves(lay, SRC_FROM, w, lo, hi, uncounted)                                                            \
+    (source == SRC_EDEN   ? moves(lay, SRC_EDEN, w, lo, hi, 0)                                                         \
+     : source == SRC_FROM ? moves(lay, SRC_FROM, w, lo, hi, uncounted)                                                 \
                           : moves(lay, SRC_OLD, w, lo, hi, uncounted))
     return FOR_LAYOUT(CALL);
 #undef CALL
