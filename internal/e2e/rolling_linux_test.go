@@ -80,7 +80,7 @@ func slicesAgree(t *testing.T, r *running) string {
 // TestRollingLosses: three epochs of each twelve do not fit, and the next one says what a reader has to forget.
 func TestRollingLosses(t *testing.T) {
 	needReader(t)
-	somePair(t, "rolling losses", []int{17, 25}, []string{"Serial", "Parallel", "G1"},
+	somePair(t, "rolling losses", []int{17, 25}, []string{"Parallel", "G1"},
 		func(t *testing.T, major int, gc string) {
 			p := program{major: major, gc: gc, heap: "200m", main: "Swirl", limit: "16MiB", opts: []string{"-Xmn20m"},
 				flags: []string{"--max-sync-pause", "1ms"}, args: []string{"1500", "300", "0"}, probe: "lose=12"}
