@@ -278,7 +278,7 @@ static void put_listing(struct finish *f) {
     struct listing l = {&maps, f->epoch, f->reason, f->with_eden, f->depth, budgeted ? f->begin + f->may : 0};
     uint64_t now = now_ns(), slice = ramp_allowed() ? budget_slice(now - start_time) : 0;
     if (slice && !budgeted) l.until = now + slice; // it should take less; if it does not, the next pause lists a slice
-    if (f->depth != HC_DEPTH_SAMPLES && budget_listing_too_long(true, bytes))
+    if (f->depth != HC_DEPTH_SAMPLES && !ramp_allowed() && budget_listing_too_long(true, bytes))
         f->e.over = true; // the next pause is recorded at depth samples
     else
         listing_put(&f->e, &l);

@@ -7,7 +7,6 @@
 #include "heapcam_abi.h"
 #include "marks.h"
 #include "os.h"
-#include "ramp_parts.h"
 #include "recording.h"
 #include "ring.h"
 #include "samples.h"

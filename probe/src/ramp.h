@@ -9,6 +9,7 @@
 
 #include "encode.h"
 #include "heapmap.h"
+#include "ramp_parts.h"
 
 bool ramp_init(void);
 bool ramp_allowed(void); // the agent stores slices, and this collector's heap can be listed so
@@ -24,12 +25,6 @@ void ramp_forget(void);                                      // or: nothing is k
 
 // The listing behind it. A whole one begins and ends a ramp.
 void ramp_whole(void);
-struct slice {
-    struct heapmaps *maps;
-    uint64_t epoch, until; // until: now_ns() at which it ends
-    int reason;            // HC_SYNC_*: a new ramp begins; 0: the one under way goes on
-    bool with_eden;        // survivor space may hold what has no header yet
-};
 void ramp_put_slice(struct enc *e, const struct slice *s); // sets e->over if it does not fit
 
 void ramp_finish(const struct heapmaps *m, uint64_t epoch, bool committed);

@@ -4,8 +4,19 @@
 #ifndef HEAPCAM_RAMP_PARTS_H
 #define HEAPCAM_RAMP_PARTS_H
 
-#include "ramp.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "encode.h"
+#include "heapmap.h"
 #include "walk.h"
+
+struct slice {
+    struct heapmaps *maps;
+    uint64_t epoch, until; // until: now_ns() at which it ends
+    int reason;            // HC_SYNC_*: a new ramp begins; 0: the one under way goes on
+    bool with_eden;        // survivor space may hold what has no header yet
+};
 
 struct range {
     uint64_t lo, hi; // addresses
