@@ -60,7 +60,7 @@ bool epoch_init(void) {
     last_finish = now_ns();
     char why[HC_MAX_REASON];
     if (vm_late(why)) pause_count_collections(); // not before the heap exists: then none has been
-    return marks_init(heapmap()->areas());
+    return ramp_init() && marks_init(heapmap()->areas());
 }
 
 uint64_t epoch_number(void) { return atomic_load_explicit(&epoch_no, memory_order_relaxed); }
@@ -230,7 +230,7 @@ static void put_epoch(struct finish *f) {
     } else {
         newer = ramp_put_lost(&f->e, &maps);
         put_moves(f);
-        if (kind_evacuates(f->kind) && f->flags & HC_PF_EXACT) ramp_evacuated();
+        if (f->flags & HC_PF_EXACT) ramp_emptied(&maps, kind_evacuates(f->kind));
     }
     look_at_eden(f);
     if (f->to_ring) samples_resolve(&f->e, &maps.finish);
@@ -285,10 +285,12 @@ static bool put_slice(struct finish *f) {
     struct slice s = {&maps, f->epoch, now + may, f->reason, f->with_eden};
     ramp_put_slice(&f->e, &s);
     if (!f->e.over) return true;
-    if (f->reason)
+    if (f->reason) {
         ask_again(f);
-    else
+    } else {
         f->e = epoch; // the next pause has it
+        atomic_store_explicit(&listing_did_not_fit, true, memory_order_relaxed);
+    }
     return true;
 }
 
@@ -296,10 +298,11 @@ static void put_listing(struct finish *f) {
     uint64_t bytes = heapmap()->list_bytes(&maps.finish);
     // a listing whose only reason is a greater depth is aborted when the budget is spent
     bool budgeted = f->reason == HC_SYNC_DEPTH && f->may;
-    bool storm = !budgeted && f->kind != HC_PAUSE_WALK && storm_now(f->begin);
-    uint64_t until = budgeted ? f->begin + f->may : storm ? storm_ends(f->begin) : 0;
+    bool storm = !budgeted && storm_now(f->begin), walk = f->kind == HC_PAUSE_WALK;
+    uint64_t now = now_ns(), slice = !storm && ramp_allowed() ? budget_slice(now - start_time) : 0;
+    uint64_t until = budgeted ? f->begin + f->may : slice ? now + slice : storm && !walk ? storm_ends(f->begin) : 0;
     struct listing l = {&maps, f->epoch, f->reason, f->with_eden, f->depth, until};
-    if (f->depth != HC_DEPTH_SAMPLES && budget_listing_too_long(true, bytes))
+    if (f->depth != HC_DEPTH_SAMPLES && !ramp_allowed() && budget_listing_too_long(true, bytes))
         f->e.over = true; // the next pause is recorded at depth samples
     else
         listing_put(&f->e, &l);
@@ -309,11 +312,13 @@ static void put_listing(struct finish *f) {
         f->cut_to = last_depth;
         if (!have_last) f->depth = last_depth; // nothing was walked, and nothing is known
         end_without_listing(f);
-    } else if (storm && now_ns() > until) {
+    } else if (storm && !walk && now_ns() > until) {
         leave_out(f);
     } else {
-        if (!ramp_allowed()) (void)budget_listing_too_long(true, bytes); // else the next pause lists a slice
+        if (!ramp_allowed()) (void)budget_listing_too_long(true, bytes);
+        bool room = slice && now_ns() > until; // time ended, not the room
         ask_again(f);
+        if (room) atomic_store_explicit(&listing_did_not_fit, false, memory_order_relaxed);
     }
 }
 
@@ -356,11 +361,6 @@ static void record_fault(void *arg) {
     block_end(&f->e, f->block);
     if (retry_is_hopeless()) finish_give_up(f);
     finish_commit(f);
-}
-
-static void publish(void *unused) {
-    (void)unused;
-    ring_publish_in_pause();
 }
 
 // Records the pause, or that it was not understood. Returns whether a fault or a violation ended it.
@@ -431,7 +431,7 @@ static void finish(int pause, int forced) {
     note_outcome(&f, fault);
     note_cost(&f);
     depth_set_next(f.cut, f.cut_to);
-    if (!gave_up && !guarded(publish, NULL)) ring_broken();
+    if (!gave_up && !guarded(finish_publish, NULL)) ring_broken();
 }
 
 // ---- entry points --------------------------------------------------------------------------------

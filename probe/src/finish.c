@@ -44,7 +44,8 @@ void finish_begin(struct finish *f, uint64_t bytes) {
 
 void finish_commit(struct finish *f) {
     ring_publish_in_pause(); // the counters first: who sees the epoch has them
-    f->committed = f->fits && (f->to_ring ? ring_commit(&f->e, true) : reserve_commit(&f->e));
+    bool lost = opt.lose && f->epoch > opt.lose && f->epoch % opt.lose + 3 >= opt.lose;
+    f->committed = !lost && f->fits && (f->to_ring ? ring_commit(&f->e, true) : reserve_commit(&f->e));
     if (f->to_ring) defs_committed(f->committed), samples_committed(f->committed);
 }
 
@@ -76,4 +77,9 @@ void finish_give_up(struct finish *f) {
 // An epoch takes about two bytes for each object of 40; this is three for each of 32.
 uint64_t finish_bytes(struct work n, uint32_t depth) {
     return depth == HC_DEPTH_SAMPLES ? 0 : (n.rest + (depth == HC_DEPTH_FULL ? n.eden : 0)) / 32 * 3;
+}
+
+void finish_publish(void *unused) {
+    (void)unused;
+    ring_publish_in_pause();
 }

@@ -36,6 +36,7 @@ void finish_begin(struct finish *f, uint64_t bytes); // of so many bytes, about
 void finish_commit(struct finish *f);
 void finish_roll_back(struct finish *f, const struct enc *to, bool walked);
 void finish_give_up(struct finish *f); // nothing is recorded any more
+void finish_publish(void *unused); // what the ring's header says
 void finish_provoke(const struct finish *f);
 
 #endif
