@@ -22,11 +22,11 @@ func newReportCmd() *cobra.Command {
 
 The report shows collections and pauses with heapcam's own share, heap usage, the classes and allocation sites that
 grew most, leaks, and how far you can trust the figures. It names what to look at first. ` + fileHelp,
-		Example: "  heapcam report incident.heapcam\n  heapcam report --json incident.heapcam | jq '.suspects[0]'",
+		Example: "  heapcam report incident.heapcam\n  heapcam report --json incident.heapcam | jq '.verdicts[0]'",
 		Args:    exactly(1, readingArg),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
-	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.report/1).")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.report/2).")
 	return c
 }
 
@@ -42,9 +42,9 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 		err = countWatched(rec, watch, func(r heap.Reader) (bool, error) {
 			if rep != nil { // all but the verdicts is known
 				ui.Fprintf(c.ErrOrStderr(), "heapcam: to confirm a leak, all objects are replayed: this takes longer\n")
-				l, err := leak.Find(r)
+				l, err := leak.Find(r, leak.Options{MinGrowth: leak.DefaultMinGrowth})
 				if err == nil {
-					rep.Settle(l.Verdicts)
+					rep.Settle(l)
 				}
 				return true, err
 			}
