@@ -47,7 +47,7 @@ func TestReport(t *testing.T) {
 		}
 		j, err := json.Marshal(rep)
 		if err != nil || bytes.Contains(j, []byte(`"verdicts":null`)) ||
-			!bytes.Contains(j, []byte(`"schema":"heapcam.report/1"`)) {
+			!bytes.Contains(j, []byte(`"schema":"heapcam.report/2"`)) {
 			t.Errorf("%v: %.200s", err, j)
 		}
 		var text strings.Builder

@@ -67,11 +67,21 @@ func (x *heads) of(frame uint64) string {
 		if i == 0 && sites.Library(site[0].Class) {
 			head = sites.ID("", site)
 		} else {
-			head = site[i].Class + "." + site[i].Method
+			head = site[i].Class + "." + outer(site[i].Method)
 		}
 	}
 	x.by[frame] = head
 	return head
+}
+
+// outer gives the method that the body of a lambda is in: javac names it lambda$METHOD$NUMBER.
+func outer(method string) string {
+	if rest, ok := strings.CutPrefix(method, "lambda$"); ok {
+		if i := strings.LastIndexByte(rest, '$'); i > 0 {
+			return rest[:i]
+		}
+	}
+	return method
 }
 
 // structures joins what is named, and what else grows at the same place with it but could not be named alone.
@@ -110,12 +120,12 @@ func (h *detector) structures(x *heads, named, others []candidate) (all []*struc
 	return all
 }
 
-// belongs says whether a candidate is of a structure at the same head: its line is one of the structure's, or as many
-// of its objects come in a second, within a factor of two and what the number of samples allows.
+// belongs says whether a candidate is of a structure at the same head: its line is one of the structure's, or it is in
+// the constructor of the same class, or as many of its objects come in a second, within a factor of two and what the number of samples allows.
 func (s *structure) belongs(h *detector, r *heap.Symbols, c *candidate) bool {
 	at, rate := own(r, c.key.Frame), h.objects(c.key)
 	for _, m := range s.members {
-		if m.line == at {
+		if m.line == at || m.line.method == "<init>" && at.method == "<init>" && m.line.class == at.class {
 			return true
 		}
 		if x := h.objects(m.key); rate > 0 && x > 0 && max(rate, x) <= 2.5*min(rate, x) {

@@ -207,18 +207,26 @@ func (h *detector) has(keys []sites.Key) (n float64) {
 
 // sentence says it in words.
 func (h *detector) sentence(r *heap.Cursor, s *structure, v *Verdict) ui.Flow {
+	grow := ui.Flow("grows")
+	if len(v.Members) > 1 {
+		grow = "grow"
+	}
 	if s.fills {
-		return ui.Flowf("The heap was full at %s (%s): %s filled it. They take %s of the live heap; +%s since the "+
-			"start, %s at the end.", ui.Flow(ui.Clock(h.full.Time)), h.full.Evidence, v.What,
-			ui.Flow(ui.Share(v.HeapShare)), ui.Flow(ui.Bytes(v.GrownBytes)), v.Rate())
+		fill := ui.Flow("fills it")
+		if len(v.Members) > 1 {
+			fill = "fill it"
+		}
+		return ui.Flowf("The heap was full at %s: %s. %s %s: %s of the live heap, +%s since the start, %s before it was "+
+			"full.", ui.Flow(ui.Clock(h.full.Time)), h.full.Evidence, v.What, fill, ui.Flow(ui.Share(v.HeapShare)),
+			ui.Flow(ui.Bytes(v.GrownBytes)), v.Rate())
 	}
 	since := ui.Flowf("since %s or earlier", ui.Flow(ui.Clock(v.OnsetTo)))
 	if s.onset[0] > h.From+1 {
-		since = ui.Flowf("since %s to %s", ui.Flow(ui.Clock(v.OnsetFrom)), ui.Flow(ui.Clock(v.OnsetTo)))
+		since = ui.Flowf("since %s", ui.Flow(ui.Clock(v.OnsetTo)))
 	} else if !h.late && h.From < 5 && s.onset[1]-h.From < (h.To-h.From)/4 {
 		since = "since the JVM started"
 	}
-	text := ui.Flowf("%s: %s grows by %s, %s (estimated from %s). %s", ui.Flow(kinds[v.Kind]), v.What, v.Rate(), since,
+	text := ui.Flowf("%s: %s %s by %s, %s (estimated from %s). %s", ui.Flow(kinds[v.Kind]), v.What, grow, v.Rate(), since,
 		ui.Flow(ui.Plural(uint64(v.LiveSamples), "live sample")), v.Proof())
 	if v.FullIn == nil {
 		return text

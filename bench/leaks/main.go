@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -38,8 +39,8 @@ var table = map[string][]variant{
 	"Callbacks": {{jdk: "17", gc: "G1", heap: "96m", seconds: 58}},
 	"LruAndMap": {{jdk: "17", gc: "G1", heap: "256m", seconds: 58},
 		{jdk: "25", gc: "Serial", heap: "256m", seconds: 58}},
-	"SlowStart": {{jdk: "17", gc: "G1", heap: "256m", seconds: 58, sampling: "0"},
-		{jdk: "25", gc: "Parallel", heap: "96m", seconds: 58, sampling: "0"}},
+	"SlowStart": {{jdk: "17", gc: "G1", heap: "48m", seconds: 58, sampling: "0"},
+		{jdk: "25", gc: "Parallel", heap: "32m", seconds: 58, sampling: "0"}},
 	"DbClient": {{jdk: "17", gc: "G1", heap: "128m", seconds: 40},
 		{jdk: "17", gc: "Parallel", heap: "128m", seconds: 40, args: []string{"halt"}},
 		{jdk: "25", gc: "G1", heap: "128m", seconds: 40, args: []string{"error"}},
@@ -126,15 +127,14 @@ func main() {
 	}
 }
 
-// record makes the recordings that dir lacks, four at a time, for at most HEAPCAM_LEAKS_SECONDS (240).
+// record makes the recordings that dir lacks, HEAPCAM_LEAKS_JOBS (4) at a time, for at most HEAPCAM_LEAKS_SECONDS
+// (240).
 func record(dir, classes string, rounds int) error {
 	limit, _ := strconv.Atoi(os.Getenv("HEAPCAM_LEAKS_SECONDS"))
-	if limit == 0 {
-		limit = 240
-	}
-	end := time.Now().Add(time.Duration(limit) * time.Second)
+	end := time.Now().Add(time.Duration(cmp.Or(limit, 240)) * time.Second)
 	var wait sync.WaitGroup
-	slots := make(chan struct{}, 4)
+	jobs, _ := strconv.Atoi(os.Getenv("HEAPCAM_LEAKS_JOBS"))
+	slots := make(chan struct{}, cmp.Or(max(jobs, 0), 4))
 	for _, r := range array(rounds) {
 		to := filepath.Join(dir, r.name())
 		if _, err := os.Stat(filepath.Join(to, "done")); err == nil {

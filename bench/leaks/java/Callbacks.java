@@ -17,7 +17,7 @@ public class Callbacks {
     }
 
     static final List<Registration> all = new ArrayList<>();
-    static int fired;
+    static int fired, made;
 
     static void register(int i) {
         int[] own = new int[20]; // LEAK
@@ -28,18 +28,16 @@ public class Callbacks {
         double end = Double.parseDouble(args[0]);
         double per = args.length > 1 ? Double.parseDouble(args[1]) : 6;
         double rate = Runtime.getRuntime().maxMemory() / 2300.0 / (end / per);
-        double[] owed = {0};
-        boolean[] full = {false};
-        Work.until(args, 500, i -> {
-            owed[0] += rate / 500;
+        double owed = 0;
+        while (Work.seconds() < end) {
             try {
-                for (; owed[0] >= 1; owed[0]--) register(i);
-            } catch (OutOfMemoryError e) {
-                owed[0] = 0;
-                if (!full[0]) System.out.println("full after " + Work.seconds());
-                full[0] = true;
+                Work.request();
+                for (owed += rate / 500; owed >= 1; owed--) register(made++);
+            } catch (OutOfMemoryError e) { // this request fails, the next one may not
+                owed = 0;
                 Thread.sleep(50);
             }
-        });
+            Work.pace(500);
+        }
     }
 }
