@@ -99,12 +99,13 @@ func (h *detector) judge(s *history.Series) growth {
 	}
 	g.grown, g.onset = low[len(low)-1]-low[0], onset(t, low)
 	at := t
-	if !sustained(t, low) || stopped(t, samples) || h.silent(s, h.clockTime) {
+	if !sustained(t, low) || stopped(t, samples) || slowing(t, low) || h.silent(s, h.clockTime) {
 		at = make([]float64, len(t))
 		for i, x := range t {
 			at[i] = h.AllocatedAt(x)
 		}
-		if !lately(t, low) || !sustained(at, low) || stopped(at, samples) || h.silent(s, h.AllocatedAt) {
+		if !lately(t, low) || !sustained(at, low) || stopped(at, samples) || slowing(at, low) ||
+			h.silent(s, h.AllocatedAt) {
 			return no(whyStopped)
 		}
 		g.allocation = true
@@ -167,6 +168,41 @@ func independent(s *history.Series, samples []float64, births float64) float64 {
 		}
 	}
 	return min(births, rises)
+}
+
+// slowBlocks are the parts of the window whose growth slowing compares, slowRate what share of the earlier growth a third
+// at its end has to have, and slowSure how many standard errors less make it less.
+const (
+	slowBlocks = 12
+	slowRate   = 0.7
+	slowSure   = 2.7
+)
+
+// slowing says whether a series that never falls grows clearly less in its last third than before, as the start of a
+// program or a cache that fills with what is asked for for the first time. Its own increments say how clearly.
+func slowing(t, low []float64) bool {
+	from, to := t[0], t[len(t)-1]
+	if len(t) < slowBlocks || to <= from {
+		return false
+	}
+	var d [slowBlocks]float64
+	before := low[0]
+	for i := range d {
+		x := interpolate(t, low, from+(to-from)*float64(i+1)/slowBlocks)
+		d[i], before = x-before, x
+	}
+	mean := func(d []float64) (mean, err float64) {
+		for _, x := range d {
+			mean += x / float64(len(d))
+		}
+		for _, x := range d {
+			err += (x - mean) * (x - mean)
+		}
+		return mean, err / float64(len(d)*(len(d)-1))
+	}
+	early, e := mean(d[:slowBlocks*2/3])
+	late, l := mean(d[slowBlocks*2/3:])
+	return slowRate*early-late > slowSure*math.Sqrt(slowRate*slowRate*e+l)
 }
 
 // onset gives the times between which a series that never falls began to grow: when it had hardly any of its growth, and
@@ -251,22 +287,10 @@ func sustained(t, low []float64) bool {
 	if grown <= 0 || to <= from {
 		return false
 	}
-	at := func(x float64) float64 {
-		i, _ := slices.BinarySearch(t, x)
-		switch {
-		case i == 0:
-			return low[0]
-		case i >= len(t):
-			return low[len(low)-1]
-		case t[i] == t[i-1]:
-			return low[i]
-		}
-		return low[i-1] + (low[i]-low[i-1])*(x-t[i-1])/(t[i]-t[i-1])
-	}
 	growing, before := 0, low[0]
 	var last [growthParts]float64
 	for i := range growthParts {
-		x := at(from + (to-from)*float64(i+1)/growthParts)
+		x := interpolate(t, low, from+(to-from)*float64(i+1)/growthParts)
 		last[i] = (x - before) / grown
 		if last[i] >= 0.2/growthParts {
 			growing++
@@ -275,6 +299,20 @@ func sustained(t, low []float64) bool {
 	}
 	late := last[growthParts-1] + last[growthParts-2]
 	return growing >= growthParts*2/3 && slices.Max(last[:]) <= maxStepShare && late >= lateRate/3
+}
+
+// interpolate gives a series at a time between two points.
+func interpolate(t, v []float64, x float64) float64 {
+	i, _ := slices.BinarySearch(t, x)
+	switch {
+	case i == 0:
+		return v[0]
+	case i >= len(t):
+		return v[len(v)-1]
+	case t[i] == t[i-1]:
+		return v[i]
+	}
+	return v[i-1] + (v[i]-v[i-1])*(x-t[i-1])/(t[i]-t[i-1])
 }
 
 // stopped says whether a series of samples has less growth in the last sixth of the time than chance gives one that

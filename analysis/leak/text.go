@@ -35,7 +35,7 @@ func Advice(why ui.Flow) ui.Flow {
 
 // limit is how many sampling intervals a leak must leave in a window to be named in 95 of 100 recordings; see
 // TestDetectionLimit.
-const limit = 28
+const limit = 24
 
 // stateUnknown begins the reason that data is missing.
 const stateUnknown = "the heap state is unknown"
@@ -135,7 +135,7 @@ func (v *Verdict) names() (s ui.Flow) {
 		s += name
 	}
 	if n > most {
-		s += ui.Flowf(" and objects of %s", ui.Flow(ui.Plural(uint64(n-most), "other class")))
+		s += " and others"
 	}
 	return s
 }

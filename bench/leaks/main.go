@@ -53,9 +53,9 @@ var table = map[string][]variant{
 var variants = []variant{
 	{jdk: "17", gc: "G1", heap: "256m", seconds: 40},
 	{jdk: "25", gc: "Parallel", heap: "96m", seconds: 40, sampling: "64KiB"},
-	{jdk: "25", gc: "Serial", heap: "256m", seconds: 40, sampling: "0"},
+	{jdk: "25", gc: "Serial", heap: "40m", seconds: 40, sampling: "0"},
 	{jdk: "17", gc: "Serial", heap: "96m", seconds: 40},
-	{jdk: "25", gc: "G1", heap: "96m", seconds: 40, sampling: "0"},
+	{jdk: "25", gc: "G1", heap: "40m", seconds: 40, sampling: "0"},
 	{jdk: "17", gc: "Parallel", heap: "256m", seconds: 40, sampling: "64KiB"},
 }
 
