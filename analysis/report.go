@@ -65,9 +65,9 @@ type Report struct {
 	MaxHeap       uint64           `json:"max_heap_bytes,omitempty"` // 0: not known
 	Grown         []GrownClass     `json:"grown"`
 	GrownSites    []sites.GrownRow `json:"grown_sites"`
-	Sites         []sites.Row      `json:"sites"`    // what lives after the last known collection, the most bytes first
-	Verdicts      []leak.Verdict   `json:"verdicts"` // those of `heapcam leaks`
-	Full          *leak.Full       `json:"heap_full,omitempty"`
+	Sites         []sites.Row      `json:"sites"`               // what lives after the last known collection, the most bytes first
+	Verdicts      []leak.Verdict   `json:"verdicts"`            // those of `heapcam leaks`
+	Full          *leak.Full       `json:"heap_full,omitempty"` // the heap was full
 	// OldCollections are those of the window that collected old space: full and mixed ones, and major cycles.
 	OldCollections int            `json:"old_collections"`
 	Quality        sites.Coverage `json:"coverage"`
@@ -229,7 +229,7 @@ func (rep *Report) grown(r *heap.Symbols, first, last []heap.Count) {
 		if id < len(first) {
 			f = first[id]
 		}
-		if l == f {
+		if l == f || r.Filler(uint32(id)) { // a filler is a gap, no object of the program
 			continue
 		}
 		k := sites.ClassOf(r, uint32(id)).Folded()

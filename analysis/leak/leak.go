@@ -44,7 +44,7 @@ type Verdict struct {
 	Class  string             `json:"class"`
 	Loader string             `json:"loader,omitempty"` // where two classes share a name
 	Site   []sites.StackFrame `json:"site"`
-	SiteID string             `json:"site_id"`
+	SiteID string             `json:"site_id"` // the same in other runs and builds: a hash of class and methods
 	// innermost frame of the application: the line that can be changed
 	Place      sites.StackFrame `json:"place"`
 	Members    []Member         `json:"members"` // all sites of the data structure, most bytes first
@@ -67,7 +67,8 @@ type Verdict struct {
 	FullIn *float64 `json:"seconds_to_exhaustion"`
 	// the growth began between these two times; the first is the window's start if it may be older
 	OnsetFrom time.Time `json:"onset_from"`
-	OnsetTo   time.Time `json:"onset_to"`
+	// then the growth had begun
+	OnsetTo time.Time `json:"onset_to"`
 	// name of the thread that allocated most of it, if there is one
 	Thread string `json:"thread,omitempty"`
 	// what holds the objects, where the window has a listing of references
@@ -83,7 +84,7 @@ type Member struct {
 	Class          string             `json:"class"`
 	Loader         string             `json:"loader,omitempty"` // where two classes share a name
 	Site           []sites.StackFrame `json:"site"`             // of its largest site
-	SiteID         string             `json:"site_id"`
+	SiteID         string             `json:"site_id"`          // as in a verdict
 	BytesPerSecond float64            `json:"bytes_per_second"`
 	GrownBytes     uint64             `json:"grown_bytes"`
 	LiveSamples    int                `json:"live_samples"`
@@ -91,12 +92,12 @@ type Member struct {
 
 // Full says that the heap was full in the window.
 type Full struct {
-	Time      time.Time `json:"time"` // of the first collection that found it full
-	GC        uint64    `json:"gc"`   // its number
-	UsedBytes uint64    `json:"used_bytes"`
-	MaxBytes  uint64    `json:"max_bytes"`
-	Evidence  ui.Flow   `json:"evidence"` // what shows it
-	UntilEnd  bool      `json:"until_end"`
+	Time      time.Time `json:"time"`       // of the first collection that found it full
+	GC        uint64    `json:"gc"`         // its number
+	UsedBytes uint64    `json:"used_bytes"` // after that collection
+	MaxBytes  uint64    `json:"max_bytes"`  // that the heap may have
+	Evidence  ui.Flow   `json:"evidence"`   // what shows it
+	UntilEnd  bool      `json:"until_end"`  // it still was at the end of the window
 
 	at int
 }
@@ -107,8 +108,8 @@ type Report struct {
 	Verdicts []Verdict `json:"verdicts"` // leaks, suspects and what fills the heap, by how much they matter
 	// what grows, but too slowly to matter
 	Small  []Verdict `json:"small_growth"`
-	Misses []Miss    `json:"near_misses"` // what grew and is not named, and why
-	Full   *Full     `json:"heap_full,omitempty"`
+	Misses []Miss    `json:"near_misses"`         // what grew and is not named, and why
+	Full   *Full     `json:"heap_full,omitempty"` // the heap was full
 	Window float64   `json:"window_seconds"`
 	// Collections of the window, and those of them that collected old space: after full collections and remarks no dead
 	// object counts.

@@ -14,7 +14,7 @@ type Miss struct {
 	Class      string             `json:"class"`
 	Loader     string             `json:"loader,omitempty"`
 	Site       []sites.StackFrame `json:"site"`
-	SiteID     string             `json:"site_id"`
+	SiteID     string             `json:"site_id"` // as in a verdict
 	GrownBytes uint64             `json:"grown_bytes"`
 	// code of the reason: dropped, holder, soft, stopped, freed, replaced, chance
 	Reason   string  `json:"reason"`
