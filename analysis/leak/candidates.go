@@ -59,7 +59,7 @@ func (h *detector) candidates(r *heap.Symbols) []candidate {
 	for l, ks := range heads {
 		group(ks, false)
 		if l.method != "" {
-			l.bci = 0
+			l.at = 0
 			methods[l] = append(methods[l], ks...)
 			lines[l]++
 		}

@@ -234,7 +234,7 @@ func (s *structure) shared(r *heap.Symbols, m *part, site []sites.StackFrame) []
 // line names a place in the code; classes of one name from several loaders are the same code.
 type line struct {
 	class, method, sig string
-	bci                int64
+	at                 int64  // its number; a method without line numbers has −1 less the place in its code
 	stack              uint64 // the whole of a stack that has nothing of the program's own
 }
 
@@ -247,8 +247,11 @@ func own(r *heap.Symbols, frame uint64) line {
 			break
 		}
 		if m := r.Methods[x.Method]; !sites.Library(trace.PrettySignature(m.Class)) {
-			return line{class: trace.StripHidden(strings.TrimSpace(trace.PrettySignature(m.Class))), method: m.Name,
-				sig: m.Sig, bci: int64(x.BCI)}
+			at := int64(m.Line(x.BCI))
+			if at <= 0 {
+				at = -1 - x.BCI
+			}
+			return line{class: trace.PrettySignature(m.Class), method: m.Name, sig: m.Sig, at: at}
 		}
 		f = x.Parent
 	}

@@ -118,6 +118,9 @@ func place(site []sites.StackFrame) ui.Flow {
 func (v *Verdict) names() (s ui.Flow) {
 	var names []ui.Flow
 	for _, m := range v.Members {
+		if m.Class[:min(len(m.Class), 1)] == "(" && len(v.Members) > 1 { // no name is known
+			continue
+		}
 		if n := sites.ClassName(m.Class, m.Loader); !slices.Contains(names, n) {
 			names = append(names, n)
 		}
