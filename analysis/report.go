@@ -65,7 +65,7 @@ type Report struct {
 	MaxHeap       uint64           `json:"max_heap_bytes,omitempty"` // 0: not known
 	Grown         []GrownClass     `json:"grown"`
 	GrownSites    []sites.GrownRow `json:"grown_sites"`
-	Sites         []sites.Row      `json:"sites"`               // what lives after the last known collection, the most bytes first
+	Sites         []sites.Row      `json:"sites"`               // what lives after the last known collection
 	Verdicts      []leak.Verdict   `json:"verdicts"`            // those of `heapcam leaks`
 	Full          *leak.Full       `json:"heap_full,omitempty"` // the heap was full
 	// OldCollections are those of the window that collected old space: full and mixed ones, and major cycles.

@@ -40,7 +40,7 @@ func (rep *Report) headline() ui.Flow {
 	return cannotTell + why + ". " + leak.Advice(why)
 }
 
-// leaks is the headline of a recording that shows one: the sentence of the first verdict, which `heapcam leaks` has too.
+// leaks is the headline of a recording that shows one: the sentence of the first verdict, as in `heapcam leaks`.
 func (rep *Report) leaks() ui.Flow {
 	s := rep.Verdicts[0].Sentence
 	if n := len(rep.Verdicts) - 1; n > 0 {

@@ -57,7 +57,9 @@ func shapes(u, v float64) []simulated {
 			period := 0.1 + 0.15*u
 			return period - math.Mod(t+v, period)
 		}},
-		{"equilibrium", false, steady, func(t float64) float64 { return -math.Log(1-math.Mod(t*1e7, 1)) * (0.02 + 0.08*u) }},
+		{"equilibrium", false, steady, func(t float64) float64 {
+			return -math.Log(1-math.Mod(t*1e7, 1)) * (0.02 + 0.08*u)
+		}},
 		{"cache that is full", false, steady, func(float64) float64 { return 0.1 + 0.15*u }},
 		{"sessions with a daily load", false, day, func(float64) float64 { return 0.02 + 0.05*u }},
 	}
@@ -93,7 +95,8 @@ func TestCalibration(t *testing.T) {
 		h.floor(floors)
 		if floors == 0 {
 			h.Floors = nil
-			h.arrays[1] = &lengths{most: []uint64{20, 40, 80, 160}, at: []int32{0, int32(n / 4), int32(n / 2), int32(n - 1)}}
+			at := []int32{0, int32(n / 4), int32(n / 2), int32(n - 1)}
+			h.arrays[1] = &lengths{most: []uint64{20, 40, 80, 160}, at: at}
 		}
 		h.Sites[key(1)] = x.series(h, rng, 30+200*rng.Float64(), floors)
 		for k := range uint64(10) {

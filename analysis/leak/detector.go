@@ -37,7 +37,8 @@ type detector struct {
 // NewDetector makes a detector that has seen no collection.
 func NewDetector() *detector {
 	return &detector{Tracker: history.NewTracker(history.Survived), arrays: map[uint32]*lengths{},
-		Options: Options{MinGrowth: DefaultMinGrowth}, node: map[uint32]bool{}, tables: tables{node: map[uint32]int{}, table: map[uint32]int{}}}
+		Options: Options{MinGrowth: DefaultMinGrowth}, node: map[uint32]bool{},
+		tables: tables{node: map[uint32]int{}, table: map[uint32]int{}}}
 }
 
 // Collection takes in what r found in c. It must see each collection of the window once, in order.

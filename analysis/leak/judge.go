@@ -26,7 +26,7 @@ const (
 	floorsLess   = 5   // so many are needed to judge by floors alone
 	settledShare = 0.5 // of the growth that was there after the newest floor: more, and it is a leak
 	seenShare    = 0.1 // the same: less, and floors say nothing
-	thinned      = 8   // objects that a sample stands for, from which on samples come one by one, whatever the program does
+	thinned      = 8   // objects a sample stands for: from here on samples are independent, whatever the program does
 )
 
 // growth is what a series shows.
@@ -118,8 +118,8 @@ func (h *detector) judge(s *history.Series) growth {
 	return g
 }
 
-// chance tests a series against a time, which may be counted in bytes: g gets its slope and probability. w is the length
-// of the window in seconds.
+// chance tests a series against a time, which may be counted in bytes: g gets its slope and probability. w is the
+// length of the window in seconds.
 func (h *detector) chance(g *growth, s *history.Series, c *curve, at, v, samples []float64, w float64) {
 	pt, pv, ps := pick(at, v, samples)
 	var p float64
@@ -170,8 +170,8 @@ func independent(s *history.Series, samples []float64, births float64) float64 {
 	return min(births, rises)
 }
 
-// slowBlocks are the parts of the window whose growth slowing compares, slowRate what share of the earlier growth a third
-// at its end has to have, and slowSure how many standard errors less make it less.
+// slowBlocks are the parts of the window whose growth slowing compares, slowRate what share of the earlier growth a
+// third at its end has to have, and slowSure how many standard errors less make it less.
 const (
 	slowBlocks = 12
 	slowRate   = 0.7
@@ -205,8 +205,8 @@ func slowing(t, low []float64) bool {
 	return slowRate*early-late > slowSure*math.Sqrt(slowRate*slowRate*e+l)
 }
 
-// onset gives the times between which a series that never falls began to grow: when it had hardly any of its growth, and
-// when it had a twentieth.
+// onset gives the times between which a series that never falls began to grow: when it had hardly any of its growth,
+// and when it had a twentieth.
 func onset(t, low []float64) (x [2]float64) {
 	first, grown := low[0], low[len(low)-1]-low[0]
 	x = [2]float64{t[0], t[len(t)-1]}

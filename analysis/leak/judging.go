@@ -82,8 +82,8 @@ func (h *detector) test(r *heap.Cursor) (named, others []candidate) {
 			h.Open = true
 		}
 	}
-	// Some of a thousand sites rise by chance: Holm's correction, for all whose objects are not known to be dropped. Those
-	// whose shape is none of growth count: the shape is of the same data.
+	// Some of a thousand sites rise by chance: Holm's correction, for all whose objects are not known to be dropped.
+	// Those whose shape is none of growth count: the shape is of the same data.
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.p, b.p) })
 	least, tested := 0.0, 0
 	for i := range all {

@@ -10,7 +10,8 @@ import (
 
 // headline says in a line what the report has.
 func (l *Report) headline() (style ui.Style, text ui.Flow) {
-	of := ui.Flowf("in %s and %s", ui.Flow(ui.Seconds(l.Window)), ui.Flow(ui.Plural(uint64(l.Collections), "collection")))
+	of := ui.Flowf("in %s and %s", ui.Flow(ui.Seconds(l.Window)),
+		ui.Flow(ui.Plural(uint64(l.Collections), "collection")))
 	leaks := uint64(l.Leaks())
 	suspects := uint64(len(l.Verdicts)) - leaks
 	switch {
@@ -57,8 +58,8 @@ func (l *Report) WriteText(w io.Writer, name string) {
 	}
 	collection.WriteMissed(w, "Note:", 6, l.Missed)
 	if l.lostMany {
-		ui.Paragraph(w, "Note:", 6, ui.Flowf("%s were lost: leaks may be larger than these figures, and others may not "+
-			"be found.", ui.Flow(ui.Plural(l.LostSamples, "sample"))))
+		ui.Paragraph(w, "Note:", 6, ui.Flowf("%s were lost: leaks may be larger than these figures, and others may "+
+			"not be found.", ui.Flow(ui.Plural(l.LostSamples, "sample"))))
 	}
 	if name == "" {
 		return
@@ -74,9 +75,9 @@ func (l *Report) WriteText(w io.Writer, name string) {
 // write prints one verdict.
 func (v *Verdict) write(w io.Writer, number ui.Flow) {
 	ui.Paragraph(w, number, 4, v.Sentence)
-	ui.Paragraph(w, "    Growth", 16, ui.Flowf("%s to %s (95 %% interval); %s since the start, %s of the heap's growth, "+
-		"%s of the live heap", rate(v.BytesPerSecondLow), rate(v.BytesPerSecondHigh), ui.Flow(ui.Bytes(v.GrownBytes)),
-		ui.Flow(ui.Share(v.Share)), ui.Flow(ui.Share(v.HeapShare))))
+	ui.Paragraph(w, "    Growth", 16, ui.Flowf("%s to %s (95 %% interval); %s since the start, %s of the heap's "+
+		"growth, %s of the live heap", rate(v.BytesPerSecondLow), rate(v.BytesPerSecondHigh),
+		ui.Flow(ui.Bytes(v.GrownBytes)), ui.Flow(ui.Share(v.Share)), ui.Flow(ui.Share(v.HeapShare))))
 	sure := ui.Flow(ui.Share(v.Confidence))
 	if v.Kind == KindSuspect {
 		sure += " at most, because nothing shows that the objects live"

@@ -104,7 +104,8 @@ func TestDiedAtOnce(t *testing.T) {
 		ended.Sampled(1, float64(i)*0.7, true)
 	}
 	if h.silent(steady, h.clockTime) || h.silent(bursts, h.clockTime) || !h.silent(ended, h.clockTime) {
-		t.Errorf("silent: steady %v, bursts %v, ended %v", h.silent(steady, h.clockTime), h.silent(bursts, h.clockTime), h.silent(ended, h.clockTime))
+		t.Errorf("silent: steady %v, bursts %v, ended %v", h.silent(steady, h.clockTime), h.silent(bursts, h.clockTime),
+			h.silent(ended, h.clockTime))
 	}
 }
 

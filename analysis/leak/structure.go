@@ -121,7 +121,7 @@ func (h *detector) structures(x *heads, named, others []candidate) (all []*struc
 }
 
 // belongs says whether a candidate is of a structure at the same head: its line is one of the structure's, or it is in
-// the constructor of the same class, or as many of its objects come in a second, within a factor of two and what the number of samples allows.
+// the constructor of the same class, or as many of its objects come in a second, within a factor of two and a half.
 func (s *structure) belongs(h *detector, r *heap.Symbols, c *candidate) bool {
 	at, rate := own(r, c.key.Frame), h.objects(c.key)
 	for _, m := range s.members {

@@ -90,8 +90,8 @@ func (h *detector) Smallest() (rate float64, sentence ui.Flow) {
 	}
 	switch {
 	case h.interval == 0 && window > 0:
-		return 0, ui.Flowf("A leak of fewer than %d objects in %s may go unnoticed: record for longer to see it.", limit,
-			ui.Flow(ui.Seconds(window)))
+		return 0, ui.Flowf("A leak of fewer than %d objects in %s may go unnoticed: record for longer to see it.",
+			limit, ui.Flow(ui.Seconds(window)))
 	case h.interval == 0:
 		return 0, ui.Flowf("A leak of fewer than %d objects may go unnoticed.", limit)
 	case window <= 0:
@@ -156,8 +156,9 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 	for _, m := range s.members[:min(len(s.members), most)] {
 		site := sites.Stack(r.Symbols, m.key.Frame, sites.MaxFrames)
 		id := sites.ID(m.class.Name, site)
-		v.Members = append(v.Members, Member{Class: m.class.Name, Loader: loaders[m.class], Site: s.shared(r.Symbols, m, site),
-			SiteID: id, BytesPerSecond: m.slope, GrownBytes: uint64(max(0, m.grown)), LiveSamples: int(m.samples)})
+		v.Members = append(v.Members, Member{Class: m.class.Name, Loader: loaders[m.class],
+			Site: s.shared(r.Symbols, m, site), SiteID: id, BytesPerSecond: m.slope,
+			GrownBytes: uint64(max(0, m.grown)), LiveSamples: int(m.samples)})
 	}
 	first := v.Members[0]
 	v.Class, v.Loader, v.Site, v.SiteID = first.Class, first.Loader, first.Site, first.SiteID
@@ -219,8 +220,8 @@ func (h *detector) sentence(r *heap.Cursor, s *structure, v *Verdict) ui.Flow {
 		if len(v.Members) > 1 {
 			fill = "fill it"
 		}
-		return ui.Flowf("The heap was full at %s: %s. %s %s: %s of the live heap, +%s since the start, %s before it was "+
-			"full.", ui.Flow(ui.Clock(h.full.Time)), h.full.Evidence, v.What, fill, ui.Flow(ui.Share(v.HeapShare)),
+		return ui.Flowf("The heap was full at %s: %s. %s %s: %s of the live heap, +%s since the start, %s before it "+
+			"was full.", ui.Flow(ui.Clock(h.full.Time)), h.full.Evidence, v.What, fill, ui.Flow(ui.Share(v.HeapShare)),
 			ui.Flow(ui.Bytes(v.GrownBytes)), v.Rate())
 	}
 	since := ui.Flowf("since %s or earlier", ui.Flow(ui.Clock(v.OnsetTo)))
@@ -229,8 +230,8 @@ func (h *detector) sentence(r *heap.Cursor, s *structure, v *Verdict) ui.Flow {
 	} else if !h.late && h.From < 5 && s.onset[1]-h.From < (h.To-h.From)/4 {
 		since = "since the JVM started"
 	}
-	text := ui.Flowf("%s: %s %s by %s, %s (estimated from %s). %s", ui.Flow(kinds[v.Kind]), v.What, grow, v.Rate(), since,
-		ui.Flow(ui.Plural(uint64(v.LiveSamples), "live sample")), v.Proof())
+	text := ui.Flowf("%s: %s %s by %s, %s (estimated from %s). %s", ui.Flow(kinds[v.Kind]), v.What, grow, v.Rate(),
+		since, ui.Flow(ui.Plural(uint64(v.LiveSamples), "live sample")), v.Proof())
 	if v.FullIn == nil {
 		return text
 	}
@@ -251,14 +252,15 @@ func (v *Verdict) end(r *heap.Cursor, h *detector) time.Time {
 var kinds = map[string]string{KindLeak: "Leak", KindSuspect: "Suspected leak", KindFills: "Full heap"}
 
 // Settle says what settles a suspect.
-const Settle ui.Flow = "To settle it, run `jcmd PID GC.run` twice, a minute apart, while the JVM is recorded, and read " +
-	"the recording again."
+const Settle ui.Flow = "To settle it, run `jcmd PID GC.run` twice, a minute apart, while the JVM is recorded, and " +
+	"read the recording again."
 
 // Proof says what shows that the objects stay.
 func (v *Verdict) Proof() ui.Flow {
 	switch {
 	case v.Kind == KindSuspect:
-		return "No collection of old space shows that these objects live: they may be garbage, or a cache that fills up."
+		return "No collection of old space shows that these objects live: they may be garbage, or a cache that fills " +
+			"up."
 	case v.Floors == 1:
 		return "The objects were still there after a collection of old space."
 	}

@@ -290,8 +290,8 @@ func judge(dir string, aside bool) error {
 		}
 		o := outcome(program, files[program], &l)
 		count[len(lines(files[program])) > 0][o]++
-		fmt.Printf("%-13s %s (%d collections, %d of old space, %.0f s) %s\n", o, name, l.Collections, l.Floors, l.Window,
-			l.CannotTell)
+		fmt.Printf("%-13s %s (%d collections, %d of old space, %.0f s) %s\n", o, name, l.Collections, l.Floors,
+			l.Window, l.CannotTell)
 		for _, v := range l.Verdicts[:min(3, len(l.Verdicts))] {
 			fmt.Printf("      %s: %s\n", v.Kind, v.Sentence)
 		}

@@ -467,7 +467,8 @@ func TestHostileText(t *testing.T) {
 			l := leak.Report{Note: hostileName(5),
 				Verdicts: []leak.Verdict{{Class: hostileName(0), Loader: hostileName(1), Site: site,
 					Sentence: ui.Flowf("%s", hostileName(2)), Thread: hostileName(3), Members: []leak.Member{
-						{Class: hostileName(4), Site: site}, {Class: hostileName(5), Loader: hostileName(0), Site: site}}}}}
+						{Class: hostileName(4), Site: site},
+						{Class: hostileName(5), Loader: hostileName(0), Site: site}}}}}
 			l.WriteText(ui.Stdout, "x")
 			r := analysis.Report{JVM: hostileName(0), Collector: hostileName(1), End: hostileName(2),
 				SitesCut: hostileName(3), FirstLook: ui.Flowf("%s", hostileName(4)),

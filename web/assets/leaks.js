@@ -13,7 +13,8 @@ export function show(main, data) {
     h(
       'p',
       { class: 'sub' },
-      `Data structures whose surviving objects grow throughout the window, or filled the heap. Old space was collected ` +
+      `Data structures whose surviving objects grow throughout the window, or filled the heap. Old space was ` +
+        `collected ` +
         `${plural(r.old_collections, 'time')} in the window.`,
     ),
   );
