@@ -59,7 +59,7 @@ func (h *detector) candidates(r *heap.Symbols) []candidate {
 	for l, ks := range heads {
 		group(ks, false)
 		if l.method != "" {
-			l.at = 0
+			l.bci, l.number = 0, 0
 			methods[l] = append(methods[l], ks...)
 			lines[l]++
 		}

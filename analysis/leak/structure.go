@@ -125,7 +125,7 @@ func (h *detector) structures(x *heads, named, others []candidate) (all []*struc
 func (s *structure) belongs(h *detector, r *heap.Symbols, c *candidate) bool {
 	at, rate := own(r, c.key.Frame), h.objects(c.key)
 	for _, m := range s.members {
-		if m.line == at || m.line.method == "<init>" && at.method == "<init>" && m.line.class == at.class {
+		if m.line.same(at) || m.line.method == "<init>" && at.method == "<init>" && m.line.class == at.class {
 			return true
 		}
 		if x := h.objects(m.key); rate > 0 && x > 0 && max(rate, x) <= 2.5*min(rate, x) {
@@ -234,8 +234,17 @@ func (s *structure) shared(r *heap.Symbols, m *part, site []sites.StackFrame) []
 // line names a place in the code; classes of one name from several loaders are the same code.
 type line struct {
 	class, method, sig string
-	at                 int64  // its number; a method without line numbers has −1 less the place in its code
+	bci                int64
+	number             int    // in the source, 0 if it is not known
 	stack              uint64 // the whole of a stack that has nothing of the program's own
+}
+
+// same says whether two places are in one line of the source.
+func (l line) same(o line) bool {
+	if l.number > 0 && o.number > 0 {
+		l.bci, o.bci = 0, 0
+	}
+	return l == o
 }
 
 // own gives the program's own innermost line in a stack.
@@ -247,11 +256,8 @@ func own(r *heap.Symbols, frame uint64) line {
 			break
 		}
 		if m := r.Methods[x.Method]; !sites.Library(trace.PrettySignature(m.Class)) {
-			at := int64(m.Line(x.BCI))
-			if at <= 0 {
-				at = -1 - x.BCI
-			}
-			return line{class: trace.PrettySignature(m.Class), method: m.Name, sig: m.Sig, at: at}
+			return line{class: trace.PrettySignature(m.Class), method: m.Name, sig: m.Sig, bci: x.BCI,
+				number: m.Line(x.BCI)}
 		}
 		f = x.Parent
 	}
