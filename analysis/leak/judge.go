@@ -148,6 +148,10 @@ func (h *detector) chance(g *growth, s *history.Series, c *curve, at, v, samples
 	if rate := g.grown / w; g.slope > rate || g.allocation { // what floors took away again is no growth
 		g.slope, g.low, g.high = rate, min(g.low, rate), max(g.high, rate)
 	}
+	if g.low <= 0 && g.p < 1 { // it may as well not grow
+		g.p, g.why = 1, whyChance
+		return
+	}
 	// Sampling: the growth is a sum over so many samples.
 	if k := max(1, ps[len(ps)-1]-ps[0]); k > 0 {
 		g.low = min(g.low, g.slope*stats.HalfChi2(0, k)/k)
