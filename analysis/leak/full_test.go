@@ -53,8 +53,9 @@ func TestFull(t *testing.T) {
 		t.Fatalf("%+v", l)
 	}
 	v := l.Verdicts[0]
-	if v.Kind != KindFills || v.Place.Method != "a" || v.HeapShare < 0.7 || v.HeapShare > 0.85 || v.FullIn != nil ||
-		v.BytesPerSecond < 3<<20 || v.BytesPerSecond > 4.5*(1<<20) || !strings.Contains(string(v.Sentence), "was full") {
+	if v.Kind != KindFills || v.Place.Method != "a" || v.HeapShare < 0.7 || v.HeapShare > 0.85 ||
+		v.FullIn != nil || v.BytesPerSecond < 3<<20 || v.BytesPerSecond > 4.5*(1<<20) ||
+		!strings.Contains(string(v.Sentence), "was full") {
 		t.Errorf("%+v", v)
 	}
 	for _, v := range l.Verdicts[1:] {
