@@ -54,6 +54,7 @@ const (
 	OffAgentHeartbeat  = 264
 	OffAgentGeneration = 272
 	OffSlices          = 280
+	OffReferences      = 288
 	OffSyncWanted      = 320
 	OffEmergency       = 328
 	OffEmergencyMethod = 336
@@ -67,6 +68,9 @@ const (
 	OffExhausted       = 384
 	OffSitesCut        = 392
 	OffSitesFolded     = 400
+	OffReferencesDone  = 408
+	OffReferencesState = 416
+	OffReferencesTorn  = 424
 	OffReason          = 512
 	OffSyncPredicted   = 448
 	OffSyncTooLong     = 456
@@ -84,7 +88,7 @@ const (
 	headerUsed = OffName + LenName // what one pread of the header takes
 
 	// The agent's control words, which it carries over to a ring that takes over.
-	controlFrom, controlTo = OffSyncWanted, OffExhausted
+	controlFrom, controlTo = OffReferences, OffExhausted
 )
 
 // Bits of Status.Flags; part of the format.
@@ -130,6 +134,16 @@ const (
 	MethodOracle Method = 3 // test mode only
 )
 
+// ReferencesState says what the probe does about reference listings; part of the format.
+type ReferencesState uint32
+
+// States of it.
+const (
+	ReferencesIdle    ReferencesState = 1
+	ReferencesTaking  ReferencesState = 2
+	ReferencesSending ReferencesState = 3
+)
+
 // Status is the header, all of it, as one pread saw it. The words are not taken at one instant with respect to the
 // probe. Times are ns of CLOCK_MONOTONIC, sizes bytes. Texts have invalid UTF-8 and control characters replaced, so
 // that they may be shown.
@@ -171,11 +185,16 @@ type Status struct {
 	EpochsCut      uint64 // epochs recorded at a lower depth than wanted, to stay below EpochMax
 	Base           uint64 // position of the first byte: where the ring before this one ended
 
+	ReferencesDone uint32          // newest ticket answered
+	References     ReferencesState // 0: the probe is older than reference listings
+	ReferencesTorn uint64          // reference listings of which some parts were not sent
+
 	// Written by the agent.
 	Tail            uint64
 	AgentHeartbeat  uint64
 	AgentGeneration uint64
 	Slices          uint64 // generation of an agent that stores SLICE blocks
+	ReferencesAsked uint32 // newest ticket given
 	SyncWanted      uint64
 	Emergency       uint64
 	EmergencyMethod Method
@@ -226,6 +245,9 @@ func parseHeader(h []byte) Status {
 		SyncTooLong:    u32(OffSyncTooLong) != 0,
 		EpochsCut:      u64(OffEpochsCut),
 		Base:           u64(OffBase),
+		ReferencesDone: u32(OffReferencesDone),
+		References:     ReferencesState(u32(OffReferencesState)),
+		ReferencesTorn: u64(OffReferencesTorn),
 		LiveBytes:      u64(OffLiveBytes),
 		Exhausted:      u64(OffExhausted),
 		SitesCut:       u64(OffSitesCut),
@@ -235,6 +257,7 @@ func parseHeader(h []byte) Status {
 		AgentHeartbeat:  u64(OffAgentHeartbeat),
 		AgentGeneration: u64(OffAgentGeneration),
 		Slices:          u64(OffSlices),
+		ReferencesAsked: u32(OffReferences),
 		SyncWanted:      u64(OffSyncWanted),
 		Emergency:       u64(OffEmergency),
 		EmergencyMethod: Method(u32(OffEmergencyMethod)),

@@ -32,6 +32,7 @@ func verbGroups() []verbGroup {
 	return []verbGroup{
 		{"record", "Record", []*cobra.Command{
 			newRunCmd(), newRecordCmd(), newAttachCmd(), newStatusCmd(), newPauseCmd(), newResumeCmd(),
+			newReferencesCmd(),
 			newDetachCmd(), newPullCmd(), newFreezeCmd(), newIncidentsCmd()}},
 		{"read", "Read a recording", []*cobra.Command{
 			newReportCmd(), newLeaksCmd(), newViewCmd(), newHistogramCmd(), newGroupCmd(), newDiffCmd(),

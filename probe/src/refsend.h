@@ -1,0 +1,38 @@
+// refsend.h: sends a reference listing in parts, each a block of its own, while the application runs. Control thread.
+#ifndef HEAPCAM_REFSEND_H
+#define HEAPCAM_REFSEND_H
+
+#include <jvmti.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "encode.h"
+#include "log.h"
+#include "refwalk.h"
+
+struct refsend_about {
+    uint64_t ticket, epoch;
+    uint64_t begin, walk, all;    // when the stop began; ns of the walk, of all
+    char missing[1024];           // what it lacks, one thing a line
+    char refused[HC_MAX_REASON];  // why there is none; "": there is one
+};
+
+// Takes r and what map points at (of memory()), which may be NULL, and gives them back when all is sent.
+void refsend_begin(JNIEnv *jni, struct refs *r, void *map, const struct refsend_about *about);
+bool refsend_busy(void);
+void refsend_turn(uint64_t now); // as many parts as there is room for
+void refsend_end(void);
+
+// Whole events that stand before the objects, in memory that grows.
+struct refhead {
+    uint8_t *b;
+    size_t len, cap, last;
+    size_t *end; // where pieces of about HEAD_PIECE bytes end
+    uint32_t pieces, most;
+    bool failed;
+};
+struct enc refhead_begin(struct refhead *h, size_t most); // an event of at most so many bytes
+void refhead_end(struct refhead *h, const struct enc *e);
+
+#endif
