@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace/references"
 )
 
@@ -252,7 +253,7 @@ func (f *finder) patternsAsHolders(p *part, below []Pattern, h *Held) (rest floa
 
 // patterns gives the ways from an object to a part, the commonest first; from None: from the roots.
 func (f *finder) patterns(p *part, from int) []Pattern {
-	at := map[string]int{}
+	at := map[ui.Text]int{}
 	var out []Pattern
 	total, steps := 0.0, 0
 	for _, m := range p.members {
@@ -282,7 +283,7 @@ func (f *finder) patterns(p *part, from int) []Pattern {
 
 // merge makes one of holders without an object that are called alike.
 func (h *Held) merge() {
-	at := map[string]int{}
+	at := map[ui.Text]int{}
 	var out []Holder
 	for _, x := range h.Holders {
 		if x.Object == None {
