@@ -211,3 +211,18 @@ func Simple(class string) string {
 	}
 	return n
 }
+
+// Ways groups a set of objects by the paths to them from the roots, the commonest first. What no root reaches is not
+// in it. Of a large set it looks at objects that are evenly chosen: seen says at how many.
+func (g *Graph) Ways(set []Member) (ways []Pattern, seen int) {
+	f := &finder{g: g}
+	p := part{}
+	step := max(1, len(set)/maxWays)
+	for i := 0; i < len(set); i += step {
+		p.members = append(p.members, set[i])
+	}
+	return f.patterns(&p, None), len(p.members)
+}
+
+// maxWays is about how many objects Ways looks at.
+const maxWays = 1 << 14

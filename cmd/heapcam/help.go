@@ -36,7 +36,8 @@ func verbGroups() []verbGroup {
 			newDetachCmd(), newPullCmd(), newFreezeCmd(), newIncidentsCmd()}},
 		{"read", "Read a recording", []*cobra.Command{
 			newReportCmd(), newLeaksCmd(), newViewCmd(), newHistogramCmd(), newGroupCmd(), newDiffCmd(),
-			newTrendCmd(), newHistoryCmd(), newExportCmd(), newCoverageCmd(), newClassifiersCmd(), newVerifyCmd(),
+			newTrendCmd(), newHistoryCmd(), newHoldersCmd(), newPathsCmd(),
+			newDominatorsCmd(), newExportCmd(), newCoverageCmd(), newClassifiersCmd(), newVerifyCmd(),
 			newDumpCmd()}},
 		{"operate", "Operate", []*cobra.Command{
 			newDoctorCmd(), newServiceCmd(), newAgentCmd(), newConfigCmd(), newReloadCmd(), newCostCmd(),
