@@ -61,7 +61,7 @@ func (r *rig) ownedRing(uid int, pid uint32) *ringtest.Producer {
 	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, uid, uid)); err != nil {
 		r.t.Fatal(err)
 	}
-	p, err := ringtest.Create(dir, ringtest.Config{PID: pid, Starting: true})
+	p, err := ringtest.Create(dir, ringtest.Config{PID: pid, Starting: true, Beats: true})
 	if err == nil {
 		err = errors.Join(os.Chown(p.Path, uid, uid), p.State(shmring.StateRecording, ""), p.Ready())
 	}

@@ -34,7 +34,7 @@ func TestForged(t *testing.T) {
 	if err := why(forged.Path); !errors.As(err, &bad) || bad.Owner != 61001 || bad.UID != 0 || bad.PID != int(victim) {
 		t.Errorf("forged: %v", err)
 	}
-	p, err := ringtest.Create(r.dir, ringtest.Config{})
+	p, err := ringtest.Create(r.dir, ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestForged(t *testing.T) {
 	}
 
 	// A hard link to another's ring in one's own folder.
-	p, err = ringtest.Create(r.dir, ringtest.Config{PID: other(t, 61001)})
+	p, err = ringtest.Create(r.dir, ringtest.Config{PID: other(t, 61001), Beats: true})
 	if err != nil {
 		t.Fatal(err)
 	}

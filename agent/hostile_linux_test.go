@@ -36,12 +36,12 @@ func TestEndlessStream(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); a.Run(ctx) }()
 	defer func() { cancel(); <-ended }()
-	bad, err := ringtest.Create(rings, ringtest.Config{PID: other(t, 61005), Name: ""})
+	bad, err := ringtest.Create(rings, ringtest.Config{PID: other(t, 61005), Beats: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer bad.Close()
-	good, err := ringtest.Create(rings, ringtest.Config{})
+	good, err := ringtest.Create(rings, ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)
 	}

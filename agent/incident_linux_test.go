@@ -38,7 +38,7 @@ func TestIncidents(t *testing.T) {
 	defer jvm.Wait()
 	defer jvm.Process.Kill()
 	p, err := ringtest.Create(r.dir,
-		ringtest.Config{PID: uint32(jvm.Process.Pid), StartTicks: ringtest.StartTicks(jvm.Process.Pid)})
+		ringtest.Config{PID: uint32(jvm.Process.Pid), Beats: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestIncidentsAreQuiet(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); a.Run(ctx) }()
 	defer func() { cancel(); <-ended }()
-	p, err := ringtest.Create(dir, ringtest.Config{})
+	p, err := ringtest.Create(dir, ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)
 	}

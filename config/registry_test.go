@@ -64,8 +64,8 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 	if Lookup("max_sync_pause").Usage() != "Longest time that a sync point may add to a pause, 1ms to 1m. "+
-		"Of larger heaps the listing is spread over pauses (Serial, Parallel), or they are recorded at depth samples "+
-		"(G1). Default 250ms; 0s = unlimited." {
+		"A longer listing is spread over pauses (Serial, Parallel), or the depth becomes samples (G1). "+
+		"Default 250ms; 0s = unlimited." {
 		t.Error(Lookup("max_sync_pause").Usage())
 	}
 	if Lookup("nothing") != nil || len(Known().JVM) == 0 || len(Known().Settings) != len(seen) {

@@ -30,6 +30,7 @@ func TestCopies(t *testing.T) {
 				continue // that needs no file
 			}
 			t.Run(how+" "+c, func(t *testing.T) {
+				t.Parallel()
 				out, err := exec.Command(bin, how, c).CombinedOutput()
 				if err != nil {
 					t.Errorf("%v: %s", err, out)

@@ -28,7 +28,7 @@ func TestAgentsFolder(t *testing.T) {
 	if err := os.Mkdir(rings, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	p, err := ringtest.Create(rings, ringtest.Config{PID: uint32(os.Getpid()), Starting: true})
+	p, err := ringtest.Create(rings, ringtest.Config{Starting: true, Mapped: true})
 	if err != nil {
 		t.Fatal(err)
 	}

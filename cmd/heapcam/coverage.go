@@ -38,8 +38,9 @@ The output begins with a verdict, and with the smallest site that the sampling i
 For each ring file, or with --sync for one sync point, the verb also shows what is known if reading starts there, as in
 a pull.
 
---calibrate checks the estimates themselves. It needs a recording with --sampling 0, where every site is known. It
-removes samples as that interval would have, estimates the sites, and compares with the truth. ` + fileHelp,
+--calibrate SIZE checks the estimates themselves. It needs a recording with --sampling 0, where every site is known. It
+keeps only the samples that the interval SIZE would have taken, estimates the sites, and compares with the truth. ` +
+			fileHelp,
 		Example: `  heapcam coverage incident.heapcam
   heapcam coverage --calibrate 512KiB interval0.heapcam
   heapcam coverage --sync 1312 --json incident.heapcam | jq '.sync_points[0].alone'`,
@@ -49,8 +50,8 @@ removes samples as that interval would have, estimates the sites, and compares w
 	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.coverage/1).")
 	c.Flags().Uint64Var(&o.sync, "sync", 0, "Start only at the sync point of this collection. "+
 		"Default: at each ring file.")
-	c.Flags().Var(&o.calibrate, "calibrate", "Check the inference: remove samples of a recording with "+
-		"--sampling 0 as this interval would have.")
+	c.Flags().Var(&o.calibrate, "calibrate", "Check the estimates on a recording with --sampling 0: keep only "+
+		"the samples that this interval would have taken.")
 	c.Flags().IntVar(&o.top, "top", 20, "Number of collections to print, evenly chosen; 0 = all.")
 	c.Flags().IntVar(&o.seeds, "seeds", 100, "Number of times that --calibrate repeats this.")
 	return c

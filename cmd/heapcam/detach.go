@@ -55,8 +55,8 @@ func newResumeCmd() *cobra.Command {
 		long: `Use it after ` + "`heapcam pause`" + `. The recording has no data of the time in between. The next
 collection lists all live objects (a sync point), and from there on the heap is known again.
 
-A JVM that an operator paused (root, or a member of the group heapcam) only an operator can resume. If its own
-user paused it, that user can resume it, and so can an operator who names it: --all leaves it paused. A JVM
+An operator is root or a member of the group heapcam. Only an operator can resume a JVM that an operator paused. If its
+own user paused it, that user can resume it, and so can an operator who names it: --all leaves it paused. A JVM
 that the file ` + hostSwitch + ` stopped resumes when you remove the file.` +
 			ownersToo,
 		done: "resumed", ask: (*api.Client).Resume,

@@ -24,10 +24,9 @@ func newDoctorCmd() *cobra.Command {
 changes nothing. For each JVM that heapcam cannot record it gives the reason and a remedy.
 
 Some JVMs refuse an attach: with -XX:+DisableAttachMechanism, -XX:-EnableDynamicAgentLoading or a read-only /tmp.
-Others print a warning on stderr: those of JDK 21 and later. Start these with the line that --java-tool-options prints
-in their environment; they then load the probe by themselves. An agent with
-` + "`discover: true`" + `, as the packages configure it, finds and records them. The line keeps the present value of
-JAVA_TOOL_OPTIONS.`,
+JVMs of JDK 21 and later print a warning on stderr when a library is attached. Give such a JVM the environment variable
+that --java-tool-options prints: it then loads the probe by itself. An agent with ` + "`discover: true`" + `, as the
+packages configure it, finds and records it. The variable keeps the present value of JAVA_TOOL_OPTIONS.`,
 		Example: "  heapcam doctor\n  heapcam doctor 4711\n  export \"$(heapcam doctor --java-tool-options)\"",
 		Args:    atMostOne("JVM"),
 		RunE: func(_ *cobra.Command, args []string) error {

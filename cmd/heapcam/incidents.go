@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
@@ -86,7 +87,8 @@ incidents that it created automatically. On a full disk it keeps only what needs
 	f := c.Flags()
 	addOut(c, &out)
 	f.StringVar(&reason, "reason", "by hand", "Why you keep it; the incident records it. Default \"by hand\".")
-	f.Var(&max, "max-incidents-size", "Largest size of all incidents together.")
+	f.Var(&max, "max-incidents-size", "Largest size of all incidents together. Default "+
+		config.Lookup("max_incidents_size").Default+".")
 	f.BoolVar(&asJSON, "json", false, "Print JSON (heapcam.incident/1).")
 	exitsWith(c, "10", "The disk is full, or the incident does not fit into --max-incidents-size.")
 	return c

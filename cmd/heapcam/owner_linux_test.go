@@ -52,7 +52,7 @@ func TestOwnJVM(t *testing.T) {
 	}
 	t.Cleanup(func() { java.Process.Kill(); java.Wait() })
 	pid := strconv.Itoa(java.Process.Pid)
-	p, err := ringtest.Create(rings, ringtest.Config{PID: uint32(java.Process.Pid), Starting: true})
+	p, err := ringtest.Create(rings, ringtest.Config{PID: uint32(java.Process.Pid), Starting: true, Beats: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,9 +70,9 @@ live objects there: address, type and size of every object. Then it replays each
 change objects in ways that the recording does not show, such as fillers of G1. The verb counts such differences by
 name; they are no mismatch. Any other difference is a mismatch:
 
-- missing: known, but not listed.
-- extra: listed, but not known.
-- different: known as something else.
+- missing: the replayed heap has an object that the list does not have.
+- extra: the list has an object that the replayed heap does not have.
+- different: the list has another type or size at this address.
 
 Each file is sound, torn (cut off: its recorder was stopped, or it was not copied to the end), corrupt, or too new. A
 file of another recording is foreign, and the verb does not read it. A file that was renamed or copied within its

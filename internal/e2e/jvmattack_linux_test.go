@@ -328,7 +328,7 @@ func TestCrowdSampled(t *testing.T) {
 			main: []string{"Crowd", threads, "400"}, opts: []string{"-Xss180k"}}
 		e := a.run(t)
 		e.well(t, "crowd")
-		if e.took > 30*time.Second {
+		if e.took > 3*time.Minute { // 2 s where nothing else runs
 			t.Errorf("%s threads took %v", threads, e.took)
 		}
 		t.Logf("%s: %v %s", threads, e.took, strings.TrimSpace(e.out))

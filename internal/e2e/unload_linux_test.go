@@ -204,7 +204,8 @@ func TestUnload(t *testing.T) {
 				if depth == "full" {
 					limit = "8MiB"
 				}
-				d := newDaemon(t, "--max-trace-size", limit, "--emergency", "off", "--depth", depth)
+				d := newDaemon(t, "--max-trace-size", limit, "--emergency", "off", "--depth", depth,
+					"--max-sync-pause", "10s") // a busy machine takes long to list
 				d.start(t)
 				file := filepath.Join(t.TempDir(), "end")
 				p := program{major: major, gc: gc, heap: "64m", main: "ClassChurn", args: []string{file, "5000", "20"},

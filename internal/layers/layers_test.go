@@ -19,7 +19,9 @@ const module = "github.com/heapcam/heapcam/"
 // level of each package; an import must go to a lower one. Why: the recording path must stay small enough to be trusted
 // on a production host, so it never pulls in the reading path, and trace is the vocabulary that all share.
 var level = map[string]float64{
-	"trace": 0, "config": 0, "trace/ramp": 0.5, "trace/tracetest": 1, "trace/columns": 1, "trace/references": 1, "probe": 0, "packaging": 0,
+	"trace": 0, "config": 0, "trace/ramp": 0.5, "trace/tracetest": 1, "trace/columns": 1,
+	"trace/references":                1,
+	"trace/references/referencestest": 2, "probe": 0, "packaging": 0,
 	"coverage": 1, "analysis/stats": 1, "ringstore": 2, "ringstore/storetest": 3,
 	"ringstore/vfs": 0, "ringstore/segment": 1.2, "ringstore/folder": 1.4, "ringstore/quota": 1.4,
 	"ringstore/recording": 1.6, "ringstore/incident": 1.6, "ringstore/pull": 1.8,
@@ -30,7 +32,7 @@ var level = map[string]float64{
 	"svc": 4, "agent/place": 4, "agent/api/apitest": 0, "agent/session/sessiontest": 4,
 	"agent/quota": 4, "agent/session": 5, "agent/spool": 6, "agent/api": 7, "agent": 8,
 	"agent/metrics":         9,
-	"analysis/analysistest": 3, "analysis/cost": 3, "analysis/collection": 5, "analysis/sites": 6,
+	"analysis/analysistest": 3, "analysis/cost": 3, "analysis/graph": 3, "analysis/collection": 5, "analysis/sites": 6,
 	"analysis/history": 7,
 	"analysis/compare": 8, "analysis/leak": 8, "analysis": 9, "analysis/export": 10, "analysis/check": 10,
 	"web": 11, "cmd/heapcam": 12,

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // packaged is the folder that the packages were built into, once for all tests.
@@ -73,8 +75,37 @@ func debIn(t *testing.T, dir string) string {
 	return debs[0]
 }
 
-// TestPackagedProbe: the deb has the probe where its environment file names it.
+// TestPackagedProbe: the list of what packages contain has the probe where their environment file names it.
 func TestPackagedProbe(t *testing.T) {
+	var packed struct {
+		Contents []struct{ Src, Dst string }
+	}
+	text, err := os.ReadFile(module + "/packaging/nfpm.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &packed); err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]string{}
+	for _, c := range packed.Contents {
+		at[c.Dst] = c.Src
+	}
+	env, err := os.ReadFile(filepath.Join(module, at["/usr/lib/heapcam/java.env"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lib, ok := strings.Cut(string(env), "\nJAVA_TOOL_OPTIONS=-agentpath:")
+	if src := at[strings.TrimSpace(lib)]; !ok || src != "${STAGE}/libheapcam.so" {
+		t.Errorf("the environment file names %q, which is %q", lib, src)
+	}
+}
+
+// TestProbeInDeb: so has a deb. To compile its tool and the programs takes minutes.
+func TestProbeInDeb(t *testing.T) {
+	if os.Getenv("HEAPCAM_FULL") == "" {
+		t.Skip("not run: the probe in a deb (make test-full)")
+	}
 	deb, dir := packages(t), t.TempDir()
 	if out, err := exec.Command("dpkg-deb", "-x", deb, dir).CombinedOutput(); err != nil {
 		t.Skipf("not run: files of the deb (dpkg-deb: %v: %s)", err, out)

@@ -30,10 +30,17 @@ enum { PAGE = 4096 };
 static int bad;
 #define CHECK(x) ((x) ? (void)0 : (void)(bad = 1, printf("line %d: %s (errno %d)\n", __LINE__, #x, errno)))
 
-// What the probe calls, in the place of the C library's: where they are missing no filter says so.
+// What the probe calls, in the place of the C library's: where they are missing no filter says so. Calls that look at
+// memory are counted.
 static bool missing;
+static _Atomic unsigned long looks;
+ssize_t writev(int fd, const struct iovec *v, int n) {
+    looks++;
+    return syscall(SYS_writev, fd, v, n);
+}
 ssize_t process_vm_readv(pid_t p, const struct iovec *l, unsigned long nl, const struct iovec *r, unsigned long nr,
                          unsigned long flags) {
+    looks++;
     return missing ? errno = ENOSYS, -1 : syscall(SYS_process_vm_readv, p, l, nl, r, nr, flags);
 }
 ssize_t process_vm_writev(pid_t p, const struct iovec *l, unsigned long nl, const struct iovec *r, unsigned long nr,
@@ -107,14 +114,14 @@ static void walk(void *arg) {
     need_memory((uint64_t)r->m + 8, (uint64_t)r->m + r->pages * PAGE);
 }
 
-static void pages(void) { // as in a pause of a JVM with -Xcheck:jni and 4 GiB of eden
-    struct range all = {holed(1 << 20, 1 << 20), 1 << 20}, hole = {holed(1000, 700), 1000};
+static void pages(void) { // as in a pause of a JVM with -Xcheck:jni
+    enum { N = 1 << 14 };
+    struct range all = {holed(N, N), N}, hole = {holed(1000, 700), 1000};
     guard_without_handler = true;
-    uint64_t begin = cpu_ns(); // others may have the processor meanwhile
+    uint64_t begin = cpu_ns(); // for the reader: a busy machine multiplies it
     CHECK(guarded(walk, &all));
-    uint64_t took = cpu_ns() - begin;
-    printf("%llu ms for 4 GiB\n", (unsigned long long)took / 1000000);
-    CHECK(took < 5000000000ull); // 0.2 s; one file for each page takes many times as long
+    printf("%d pages: %lu calls, %llu us\n", N, (unsigned long)looks, (unsigned long long)(cpu_ns() - begin) / 1000);
+    CHECK(looks <= N / 256 + 4); // one for 256 pages, and those that find out what may be called
     CHECK(!guarded(walk, &hole) && violated_at);
     hole.pages = 700;
     CHECK(guarded(walk, &hole));
@@ -152,7 +159,7 @@ static void *reads(void *arg) {
     (void)arg;
     char to[3000], from[3000];
     memset(from, (char)(uintptr_t)&to, sizeof from);
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 500; i++) {
         memset(to, 0, sizeof to);
         CHECK(safe_read(to, (uint64_t)from, sizeof to) && !memcmp(to, from, sizeof to));
         CHECK(!safe_read(to, 8, 8));

@@ -2,7 +2,7 @@
 // where the probe has a mapping, and can be made to misbehave. It checks nothing that a test makes it write.
 //
 // Unless Mapped it does not map the file, so a Ring takes it for gone (exec) when it has not called Beat for five
-// seconds.
+// seconds. A test that shows anything else sets Mapped or Beats: on a busy machine five seconds pass between two steps.
 package ringtest
 
 import (
@@ -34,6 +34,7 @@ type Config struct {
 	Starting   bool   // leave the magic out: Ready stores it
 	Memfd      bool   // memory without a name (Linux), flagged so; Path is then for this process alone
 	Mapped     bool   // as the probe has it: alive though silent; on Windows writes go through the mapping too
+	Beats      bool   // stores the heartbeat by itself until Close: for a ring of another process, which maps nothing
 }
 
 type file interface {
@@ -126,17 +127,38 @@ func Create(dir string, c Config) (*Producer, error) {
 	if err == nil && c.Mapped {
 		p.f, err = mapped(f, header+int(c.Capacity))
 	}
-	if err == nil && !c.Starting {
-		err = p.Ready()
-	}
 	if err == nil {
-		err = p.Beat()
+		err = p.begin()
 	}
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
 	return p, nil
+}
+
+// begin makes the ring complete and stores its first heartbeat.
+func (p *Producer) begin() error {
+	if !p.config.Starting {
+		if err := p.Ready(); err != nil {
+			return err
+		}
+	}
+	if p.config.Beats {
+		go beat(p.f)
+	}
+	return p.Beat()
+}
+
+// beat stores the heartbeat until the file is closed.
+func beat(f file) {
+	for {
+		now := binary.LittleEndian.AppendUint64(nil, shmring.Monotonic())
+		if _, err := f.WriteAt(now, shmring.OffHeartbeat); err != nil {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // Ready stores the magic: the ring is complete.

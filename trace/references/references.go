@@ -49,7 +49,8 @@ type Shape struct {
 	Name string // class name as in the recording: java/lang/String, [I
 	Kind Kind
 	Of   string // of a mirror: the class that it stands for
-	// Fields are the first slots, in their order. All slots behind them are called Rest: of arrays "[]".
+	// Fields are the first slots, in their order; an object has all of them. Slots behind them are called Rest: of
+	// arrays "[]". If Rest is empty, there are none.
 	Fields []Field
 	Rest   string
 }
@@ -207,6 +208,11 @@ func (l *Listing) Check() error {
 			return fmt.Errorf("reference listing: object %d has no shape", i)
 		case l.First[i] > l.First[i+1]:
 			return fmt.Errorf("reference listing: the slots of object %d are out of order", i)
+		}
+		x, n := &l.Shapes[l.Code[i]], l.First[i+1]-l.First[i]
+		if n < uint64(len(x.Fields)) || n > uint64(len(x.Fields)) && x.Rest == "" {
+			return fmt.Errorf("reference listing: object %d of %q has %d slots for %d fields", i, x.Name, n,
+				len(x.Fields))
 		}
 		end = uint64(a) + uint64(l.Words[i])
 	}

@@ -34,7 +34,7 @@ func TestCheck(t *testing.T) {
 		"is of no":     func(l *Listing) { l.Shapes[0].Kind = kinds },
 		"no strength":  func(l *Listing) { l.Shapes[0].Fields[0].Strength = strengths },
 		"root 0":       func(l *Listing) { l.Roots = []Root{{Kind: rootKinds}} },
-		"object 1 are": func(l *Listing) { l.First[1] = 3 },
+		"object 0 of":  func(l *Listing) { l.First[1] = 2; l.First[2] = 2 },
 	} {
 		l := two()
 		spoil(l)

@@ -1,0 +1,149 @@
+// Package graph answers who holds what: it makes a graph of a reference listing, finds what the roots reach and how
+// firmly, the dominators, the retained sizes, and the paths from the roots.
+//
+// Terms. The *reach* of an object is the strength of its weakest link on the best path from a root: strong, soft,
+// final, weak, phantom, or none. An edge *counts* if it gives its target that reach: a weak reference to an object that
+// is also held strongly holds nothing. An object *dominates* another one if all paths of edges that count lead through
+// it; then it *retains* it. Objects that are reached weakly at best are retained by nothing.
+//
+// Invariants: no function recurses, and none takes more memory than a fixed number of bytes an object, whatever the
+// listing says. A path that this package gives always leads through the dominators of its end.
+//
+// Memory: about 90 bytes an object at the peak with 2.5 slots an object, the listing included.
+package graph
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/heapcam/heapcam/trace/references"
+)
+
+// Graph is a reference listing as a graph. Objects are numbered in the order of the listing. It is only read after
+// Build, and safe for concurrent use.
+type Graph struct {
+	// L is the listing. Its Slots are numbers of objects + 1 now; 0: null; dangling: no object is there.
+	L *references.Listing
+	// Dangling counts slots of reached objects that point at no listed object, by shape.
+	Dangling map[uint32]uint64
+
+	roots  []references.Root // as in L, but with known targets alone, the lasting ones first
+	target []uint32          // object of each root
+	loose  []uint64          // a bit an object: its shape has a field that is not strong
+	level  []uint8           // by object: how it is reached
+	parent []uint32          // by object: 0 not reached, object + 1, or n + 1 + root: the step before it on its path
+	node   []uint32          // by object: its node in the dominator tree, 0 if it has none
+	vertex []uint32          // by node from 1: its object; nodes are in preorder of the depth-first search
+	idom   []uint32          // by node: its dominator, 0: the roots together
+	size   []uint32          // by node: what it retains with itself, words
+}
+
+// dangling is a slot that points at no listed object.
+const dangling = ^uint32(0)
+
+// None is an object that does not exist.
+const None = -1
+
+// ErrTooLarge says that a listing is too large for this package.
+var ErrTooLarge = errors.New("the reference listing is too large for a graph")
+
+// Build makes a graph of a listing and takes it over: the slots are replaced. progress, if it is not nil, is told what
+// begins. Errors: of a listing that is not sound (references.Listing.Check), ErrTooLarge.
+func Build(l *references.Listing, progress func(step string)) (*Graph, error) {
+	if progress == nil {
+		progress = func(string) {}
+	}
+	progress("checking the listing")
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
+	if len(l.Addr) > MaxObjects || uint64(len(l.Slots))+uint64(len(l.Roots)) >= uint64(dangling) {
+		return nil, fmt.Errorf("%w: %d objects, %d slots", ErrTooLarge, len(l.Addr), len(l.Slots))
+	}
+	g := &Graph{L: l, Dangling: map[uint32]uint64{}}
+	g.setLoose()
+	progress("resolving the references")
+	places := newPlaces(l.Addr)
+	places.resolve(l.Slots)
+	g.setRoots(places)
+	progress("following the references")
+	g.reach()
+	progress("finding the dominators")
+	g.dominate()
+	progress("adding up retained sizes")
+	g.retain()
+	return g, nil
+}
+
+// setRoots keeps the roots with a known target, those that last before those of running frames.
+func (g *Graph) setRoots(p *places) {
+	for _, frames := range []bool{false, true} {
+		for _, r := range g.L.Roots {
+			if passing(r.Kind) == frames && r.Target != 0 {
+				if i := p.find(r.Target - 1); i != 0 {
+					g.roots, g.target = append(g.roots, r), append(g.target, i-1)
+				}
+			}
+		}
+	}
+}
+
+// setLoose marks the objects whose shape has a field that is not strong.
+func (g *Graph) setLoose() {
+	shapes := make([]bool, len(g.L.Shapes))
+	for i := range shapes {
+		for _, f := range g.L.Shapes[i].Fields {
+			shapes[i] = shapes[i] || f.Strength != references.Strong
+		}
+	}
+	g.loose = make([]uint64, (len(g.L.Code)+63)/64)
+	for i, c := range g.L.Code {
+		if shapes[c] {
+			g.loose[i/64] |= 1 << (i % 64)
+		}
+	}
+}
+
+// isLoose says whether object v has a field that is not strong.
+func (g *Graph) isLoose(v uint32) bool { return g.loose[v/64]>>(v%64)&1 != 0 }
+
+// passing says whether a root is gone when a method returns.
+func passing(k references.RootKind) bool {
+	return k == references.StackLocal || k == references.JNILocal
+}
+
+// Objects gives the number of objects.
+func (g *Graph) Objects() int { return len(g.L.Addr) }
+
+// Strength gives how firmly object i is reached. It is false if no path leads to it.
+func (g *Graph) Strength(i int) (references.Strength, bool) {
+	l := g.level[i]
+	return levelStrength[l], l != unreached
+}
+
+// Live says whether something keeps object i alive: a path of strong, soft and final references. Where the listing is
+// complete (references.Listing.Missing), all other objects are garbage that has not been collected yet, or are held by
+// weak and phantom references alone.
+func (g *Graph) Live(i int) bool { return g.level[i] <= levelFinal }
+
+// Bytes gives the size of object i.
+func (g *Graph) Bytes(i int) uint64 { return uint64(g.L.Words[i]) * 8 }
+
+// Retained gives the bytes that object i retains with itself, 0 if nothing keeps it alive.
+func (g *Graph) Retained(i int) uint64 { return uint64(g.size[g.node[i]]) * 8 * b2u(g.node[i] != 0) }
+
+// Dominator gives the object that dominates object i; None if it is the roots together, or if i has no dominator.
+func (g *Graph) Dominator(i int) int {
+	n := g.node[i]
+	if n == 0 || g.idom[n] == 0 {
+		return None
+	}
+	return int(g.vertex[g.idom[n]])
+}
+
+func b2u(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}

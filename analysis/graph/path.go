@@ -1,0 +1,208 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/references"
+)
+
+// Path leads from a root to an object.
+type Path struct {
+	Root references.Root // the zero value if From is not a root
+	From int             // the object at its start; None: Root
+	Hops []Hop
+	Left int // references in the middle that were left out, because the path is very long
+}
+
+// Hop is a reference of a path, or a run of references that are called alike.
+type Hop struct {
+	Shape *references.Shape // of the object that has the slot
+	Field references.Field
+	Times int
+	From  int // the first object that has the slot
+}
+
+// MaxHops bounds the hops of a path. Of a longer one the middle is left out.
+const MaxHops = 64
+
+// Static says whether the hop is a static field.
+func (h *Hop) Static() bool {
+	return h.Shape.Kind == references.Mirror && h.Shape.Of != "" && h.Field.Class == h.Shape.Of
+}
+
+// PathTo gives the best path from a root to object i, or false if there is none: the strongest one, and of those the
+// shortest. A path through a running frame is given only where there is no other one.
+func (g *Graph) PathTo(i int) (Path, bool) { return g.PathFrom(None, i) }
+
+// PathFrom gives the part of PathTo(i) behind object from, or false if the path does not lead through from.
+func (g *Graph) PathFrom(from, i int) (Path, bool) {
+	p, _, ok := g.pathFrom(from, i)
+	return p, ok
+}
+
+// pathFrom is PathFrom with the number of references that it followed.
+func (g *Graph) pathFrom(from, i int) (p Path, steps int, ok bool) {
+	p.From = from
+	if i < 0 || i >= len(g.parent) || g.parent[i] == 0 {
+		return p, 0, false
+	}
+	n := uint32(len(g.parent))
+	var back []Hop // from the end of the path
+	v := uint32(i)
+	for int(v) != from {
+		up := g.parent[v]
+		if up > n {
+			if from != None {
+				return p, steps, false
+			}
+			p.Root = g.roots[up-n-1]
+			break
+		}
+		steps++
+		back = g.hop(back, up-1, v)
+		v = up - 1
+		if len(back) > 2*MaxHops { // keep the end, and what is at the start
+			drop := back[MaxHops/2 : len(back)-MaxHops/2]
+			for k := range drop {
+				p.Left += drop[k].Times
+			}
+			back = append(back[:MaxHops/2], back[len(back)-MaxHops/2:]...)
+		}
+	}
+	for k := len(back) - 1; k >= 0; k-- {
+		p.Hops = append(p.Hops, back[k])
+	}
+	return p, steps, true
+}
+
+// hop appends the reference from object v to w to a path that is written from its end.
+func (g *Graph) hop(back []Hop, v, w uint32) []Hop {
+	s := &g.L.Shapes[g.L.Code[v]]
+	f := s.Slot(g.slotTo(v, w))
+	if k := len(back) - 1; k >= 0 && back[k].Shape == s && back[k].Field == f {
+		back[k].Times++
+		back[k].From = int(v)
+		return back
+	}
+	return append(back, Hop{s, f, 1, int(v)})
+}
+
+// slotTo gives the slot of object v that holds w on the best path. All slots behind the fields are alike, so it does
+// not search them.
+func (g *Graph) slotTo(v, w uint32) int {
+	code := g.L.Code[v]
+	slots := g.L.Of(int(v))
+	fields := min(len(g.L.Shapes[code].Fields), len(slots))
+	for k, t := range slots[:fields] {
+		if t != w+1 {
+			continue
+		}
+		if !g.isLoose(v) || max(g.level[v], strengthLevel[g.L.Shapes[code].Slot(k).Strength]) == g.level[w] {
+			return k
+		}
+	}
+	return fields
+}
+
+// Text writes a path for people: the holder first. What leads to a static field is left out, as are packages behind the
+// first class.
+func (p *Path) Text() string {
+	hops := p.Hops
+	var parts []string
+	start := 0
+	for k := range hops {
+		if hops[k].Static() {
+			start = k
+		}
+	}
+	switch {
+	case len(hops) > 0 && hops[start].Static():
+		h := &hops[start]
+		parts = append(parts, "static "+Name(h.Shape.Of)+"."+h.Field.Name)
+		hops = hops[start+1:]
+	case p.From == None:
+		parts = append(parts, RootText(&p.Root))
+	}
+	for k := range hops {
+		parts = append(parts, hops[k].text())
+	}
+	if p.Left > 0 {
+		at := len(parts) / 2
+		parts = append(parts[:at], append([]string{fmt.Sprintf("… %d more references …", p.Left)}, parts[at:]...)...)
+	}
+	return strings.Join(parts, " → ")
+}
+
+// pattern is Text without what differs from one object to another of the same kind: names of threads, places in frames,
+// and the lengths of lists.
+func (p *Path) pattern() string {
+	q := *p
+	q.Left = 0
+	q.Root.Thread, q.Root.Line = "", 0
+	q.Hops = slices.Clone(p.Hops)
+	for i := range q.Hops {
+		q.Hops[i].Times = min(q.Hops[i].Times, 2)
+	}
+	if p.Left > 0 { // the list is so long, or so mixed, that only its ends can be compared
+		q.Hops = slices.Concat(q.Hops[:4], q.Hops[len(q.Hops)-4:])
+	}
+	return q.Text()
+}
+
+// text writes one hop.
+func (h *Hop) text() string {
+	t := h.Field.Name
+	if t == "" {
+		t = "?"
+	}
+	switch {
+	case h.Static():
+		t = "static " + Name(h.Shape.Of) + "." + t
+	case h.Shape.Kind != references.ObjectArray:
+		t = Simple(h.Shape.Name) + "." + t
+	}
+	if h.Field.Strength != references.Strong {
+		t += " (" + h.Field.Strength.String() + ")"
+	}
+	if h.Times > 1 {
+		t += fmt.Sprintf(" ×%d", h.Times)
+	}
+	return t
+}
+
+// RootText writes a root for people.
+func RootText(r *references.Root) string {
+	t := "(" + r.Kind.String() + ")"
+	if r.Thread != "" {
+		t = fmt.Sprintf("(%s of thread %q)", r.Kind, r.Thread)
+		if r.Kind == references.ThreadRoot {
+			t = fmt.Sprintf("(thread %q)", r.Thread)
+		}
+	}
+	if r.Method != "" {
+		t += " " + Name(r.Class) + "." + r.Method
+		if r.Line > 0 {
+			t += fmt.Sprintf(":%d", r.Line)
+		}
+	}
+	if r.Field != "" {
+		t += " " + r.Field
+	}
+	return t
+}
+
+// Name gives a class name as Java writes it.
+func Name(class string) string { return trace.PrettyClass(class) }
+
+// Simple gives a class name without its package and without the classes around it.
+func Simple(class string) string {
+	n := Name(class)
+	n = n[strings.LastIndexByte(n, '.')+1:]
+	if at := strings.LastIndexByte(n, '$'); at >= 0 && at+1 < len(n) && (n[at+1] < '0' || n[at+1] > '9') {
+		n = n[at+1:]
+	}
+	return n
+}

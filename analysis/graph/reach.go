@@ -1,0 +1,110 @@
+package graph
+
+import "github.com/heapcam/heapcam/trace/references"
+
+// Levels of reach. What running frames alone hold is found after what lasts, so that a path leads through a frame only
+// where there is no other; for all else both levels are one.
+const (
+	levelStrong = iota
+	levelFrame
+	levelSoft
+	levelFinal
+	levelWeak
+	levelPhantom
+	unreached
+)
+
+var levelStrength = [unreached + 1]references.Strength{references.Strong, references.Strong, references.Soft,
+	references.Final, references.Weak, references.Phantom, references.Phantom}
+
+var strengthLevel = [references.Strengths]uint8{references.Strong: levelStrong, references.Soft: levelSoft,
+	references.Final: levelFinal, references.Weak: levelWeak, references.Phantom: levelPhantom}
+
+// rootLevel gives the level of what a root holds.
+func rootLevel(k references.RootKind) uint8 {
+	switch {
+	case k == references.JNIWeak:
+		return levelWeak
+	case passing(k):
+		return levelFrame
+	}
+	return levelStrong
+}
+
+// step is an edge that waits until all of a smaller level have been followed: to an object, from parent.
+type step struct{ to, parent uint32 }
+
+// reach finds how each object is reached, and the last step of the best path to it: the shortest of those with the
+// smallest level. It goes breadth first, level by level.
+func (g *Graph) reach() {
+	n := len(g.L.Addr)
+	g.level, g.parent = make([]uint8, n), make([]uint32, n)
+	for i := range g.level {
+		g.level[i] = unreached
+	}
+	queue := make([]uint32, 0, n)
+	var waiting [unreached][]step
+	for r, to := range g.target {
+		l := rootLevel(g.roots[r].Kind)
+		waiting[l] = append(waiting[l], step{to, uint32(n + 1 + r)})
+	}
+	for l := range uint8(unreached) {
+		done := len(queue)
+		for _, s := range waiting[l] {
+			if g.parent[s.to] == 0 {
+				g.parent[s.to], g.level[s.to] = s.parent, l
+				queue = append(queue, s.to)
+			}
+		}
+		waiting[l] = nil
+		for ; done < len(queue); done++ {
+			queue = g.follow(queue[done], l, queue, &waiting)
+		}
+	}
+}
+
+// follow appends what object v, of level l, newly reaches at this level to queue; the rest waits.
+func (g *Graph) follow(v uint32, l uint8, queue []uint32, waiting *[unreached][]step) []uint32 {
+	loose := g.isLoose(v)
+	for k, t := range g.L.Slots[g.L.First[v]:g.L.First[v+1]] {
+		if t == 0 {
+			continue
+		}
+		if t == dangling {
+			if l <= levelFinal {
+				g.Dangling[g.L.Code[v]]++
+			}
+			continue
+		}
+		t--
+		if g.parent[t] != 0 {
+			continue
+		}
+		if loose {
+			if at := strengthLevel[g.L.Shape(int(v)).Slot(k).Strength]; at > l {
+				waiting[at] = append(waiting[at], step{t, v + 1})
+				continue
+			}
+		}
+		g.parent[t], g.level[t] = v+1, l
+		queue = append(queue, t)
+	}
+	return queue
+}
+
+// plain is a level in which frames count as all other strong roots.
+func plain(l uint8) uint8 {
+	if l == levelFrame {
+		return levelStrong
+	}
+	return l
+}
+
+// counts says whether the edge from v by its slot k gives object t its reach, and keeps it alive. v is live.
+func (g *Graph) counts(v, t uint32, k int) bool {
+	at := plain(g.level[v])
+	if g.isLoose(v) {
+		at = max(at, strengthLevel[g.L.Shape(int(v)).Slot(k).Strength])
+	}
+	return at <= levelFinal && at == plain(g.level[t])
+}
