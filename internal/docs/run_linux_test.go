@@ -134,7 +134,7 @@ func TestDocumentedVerbs(t *testing.T) {
 }
 
 // TestDocumentedCommands runs the commands of the pages, each page in a shell and a folder of its own. Pages that ask
-// the agent run one after the other, the others side by side.
+// the agent, or name a JVM to record, run one after the other, the others side by side: all start JVMs of one name.
 func TestDocumentedCommands(t *testing.T) {
 	bin := tool(t)
 	full := os.Getenv("HEAPCAM_FULL") != ""
@@ -182,7 +182,7 @@ func TestDocumentedCommands(t *testing.T) {
 
 var (
 	status  = regexp.MustCompile(`\s*#.*exit (?:status|code) (\d+).*$`)
-	agents  = regexp.MustCompile(`heapcam (?:status|incidents|freeze|pause|resume|attach|detach|cost|doctor)\b`)
+	agents  = regexp.MustCompile(`heapcam (?:status|incidents|freeze|pause|resume|attach|detach|cost|doctor|record)\b`)
 	endless = regexp.MustCompile(`^(?:bin/)?heapcam (?:view|agent)\b|--watch\b`)
 )
 
@@ -251,7 +251,8 @@ func fixture(t *testing.T, bin string) *shop {
 	s.must(t, time.Minute, `cd "$HOME" && mkdir -m 700 bin rings && ln -s "$(command -v heapcam)" bin/heapcam
 		for d in before after; do javac -d $d $d/LeakyShop.java || exit 1; done
 		printf 'public class App { public static void main(String[] a) throws Exception { Object[] x = new Object[500];
-			for (int i = 0; i < 3000000; i++) x[i %% 500] = new byte[400]; Thread.sleep(1500); } }' >App.java
+			for (int i = 0; i < 3000000; i++) { x[i %% 500] = new byte[400];
+				if (i %% 100000 == 0) { System.gc(); Thread.sleep(100); } } } }' >App.java
 		javac -d app App.java && jar --create --file app.jar --main-class App -C app .
 		for d in before after; do
 		  (heapcam run --out rec-$d --sampling 32KiB -- timeout 10 java -Xmx256m -XX:+UseParallelGC -cp $d LeakyShop

@@ -68,7 +68,7 @@ static struct sizes sizes_for(uint64_t used) {
     const bool k = known(used);
     const uint64_t grown = k ? used / (last.used >> 10) + 256 : 0; // in 1/1024, a quarter more
     z.tokens = (k ? (last.tokens >> 10) * grown : used / 12) + (1 << 20);
-    z.slots = (k ? (last.slots >> 10) * grown : used / 9) + (1 << 18);
+    z.slots = (k ? (last.slots >> 10) * grown : used / 9) + (1 << 20);
     for (uint32_t i = 0; i < shortage && i < 4; i++) z.tokens += z.tokens / 2, z.slots += z.slots / 2;
     z.tokens = paged(z.tokens), z.slots = paged(4 * z.slots) / 4;
     z.parts = heapmap()->areas() + z.tokens / REF_PART_TOKENS + z.slots / REF_PART_SLOTS + 1024;

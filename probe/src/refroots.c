@@ -11,7 +11,9 @@
 #include "heapcam_abi.h"
 #include "jvm.h"
 #include "marks.h"
+#include "options.h"
 #include "os.h"
+#include "reforacle.h"
 #include "vmstructs.h"
 
 // To visit classes and what comes behind them, a JVM before 25 resets the marks of all objects afterwards: 10 ns each.
@@ -22,9 +24,10 @@ static void begin_stop(struct refstop *s) {
     s->begin = now_ns();
     s->epoch = epoch_number();
     s->refs->until = s->begin + s->most;
+    const uint64_t cpu = cpu_ns();
     s->understood = guarded(refwalk_all, s->refs);
     s->what = violated, s->where = violated_at;
-    s->walk = s->all = now_ns() - s->begin;
+    s->walk = cpu_ns() - cpu, s->all = now_ns() - s->begin;
     if (s->known) s->known_at = rd64((void *)((uintptr_t)s->known & ~7ull)); // the world stands still
 }
 
@@ -85,24 +88,32 @@ static jint JNICALL each_root(jvmtiHeapReferenceKind k, const jvmtiHeapReference
     return 0;
 }
 
-static jint JNICALL last_root(jvmtiHeapReferenceKind k, const jvmtiHeapReferenceInfo *i, jlong ct, jlong rt, jlong size,
+static jint JNICALL each_reference(jvmtiHeapReferenceKind k, const jvmtiHeapReferenceInfo *i, jlong ct, jlong rt, jlong size,
                               jlong *tag, jlong *rtag, jint len, void *user) {
     struct refstop *s = user;
+    if (s->oracle && s->walked && rtag) { // no root; with the oracle alone
+        reforacle_edge(k, tag, rtag);
+        return JVMTI_VISIT_OBJECTS;
+    }
     jint what = each_root(k, i, ct, rt, size, tag, rtag, len, user);
     if (what == JVMTI_VISIT_ABORT) s->all = now_ns() - s->begin;
-    return what;
+    if (!s->oracle || !s->understood || s->refs->late || s->refs->full) return what;
+    reforacle_edge(JVMTI_HEAP_REFERENCE_OTHER, tag, NULL);
+    return JVMTI_VISIT_OBJECTS;
 }
 
 void refroots_stop(JNIEnv *jni, struct refstop *s) {
     jvmtiHeapCallbacks cb;
     memset(&cb, 0, sizeof cb);
-    cb.heap_reference_callback = last_root;
+    cb.heap_reference_callback = each_reference;
     jclass k = (*jni)->FindClass(jni, "java/lang/Object");
     jobject o = k ? (*jni)->AllocObject(jni, k) : NULL;
     s->known = o ? (*jni)->NewGlobalRef(jni, o) : NULL;
     (*jni)->ExceptionClear(jni);
+    s->oracle = opt.oracle && reforacle_begin();
     (*jvmti)->FollowReferences(jvmti, 0, NULL, NULL, &cb, s);
-    if (s->walked && s->all == s->walk) s->all = now_ns() - s->begin; // it was not aborted
+    if (s->oracle && s->understood && !s->refs->late && !s->refs->full) reforacle_compare(s->refs);
+    if (s->walked && !s->oracle && !stops_at_classes()) s->all = now_ns() - s->begin; // it was not aborted
     if (s->known) (*jni)->DeleteGlobalRef(jni, s->known);
     (*jni)->DeleteLocalRef(jni, o);
     (*jni)->DeleteLocalRef(jni, k);

@@ -29,9 +29,9 @@ static PER_RECORDING struct {
     uint64_t slot; // of the part, if a block before has had slots of it; 0: none
     uint64_t progress;
     bool busy, sent, last;
-    uint64_t base;
-    uint32_t shift;
 } out;
+static PER_RECORDING uint64_t base; // of narrow references
+static PER_RECORDING uint32_t shift;
 
 // ---- events before the objects ------------------------------------------------------------------
 struct enc refhead_begin(struct refhead *h, size_t most) {
@@ -110,9 +110,14 @@ static void put_tokens(struct enc *e) {
     blob_end(e, blob);
 }
 
-// From what objects have to words from the heap base + 1; null, and what leads out of the heap: 0.
-static uint32_t word_of_slot(uint32_t v) {
-    const uint64_t words = ((((uint64_t)v << out.shift) + out.base) - (uint64_t)vm.heap_base) >> 3;
+void refsend_know_words(void) {
+    if (!vm.compressed_oops) return;
+    base = (uint64_t)rdp((void *)(uintptr_t)vm_address(SLOT_REFERENCE_BASE));
+    shift = rd32((void *)(uintptr_t)vm_address(SLOT_REFERENCE_SHIFT));
+}
+
+uint32_t refsend_word(uint32_t v) {
+    const uint64_t words = ((((uint64_t)v << shift) + base) - (uint64_t)vm.heap_base) >> 3;
     return v && words < vm.heap_bytes >> 3 ? (uint32_t)words + 1 : 0;
 }
 
@@ -123,7 +128,7 @@ static void put_slots(struct enc *e, uint64_t from, uint64_t to) {
         for (uint64_t i = from; i < to; i++, e->p += 4) {
             while (out.raw < r->raws && i > r->raw[out.raw] + 1) out.raw++;
             const bool number = out.raw < r->raws && i >= r->raw[out.raw];
-            const uint32_t v = vm.compressed_oops && !number ? word_of_slot(r->slot[i]) : r->slot[i];
+            const uint32_t v = vm.compressed_oops && !number ? refsend_word(r->slot[i]) : r->slot[i];
             memcpy(e->p, &v, 4);
         }
     }
@@ -192,10 +197,7 @@ void refsend_begin(JNIEnv *jni, struct refs *r, void *map, const struct refsend_
     memset(&out, 0, sizeof out);
     out.r = r, out.map = map, out.no = no, out.busy = true;
     out.progress = now_ns();
-    if (vm.compressed_oops && r) {
-        out.base = (uint64_t)rdp((void *)(uintptr_t)vm_address(SLOT_REFERENCE_BASE));
-        out.shift = rd32((void *)(uintptr_t)vm_address(SLOT_REFERENCE_SHIFT));
-    }
+    if (r) refsend_know_words();
     put_about(&out.head, r, about);
     if (r) {
         refnames_put(jni, r, &out.head);

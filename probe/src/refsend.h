@@ -20,6 +20,9 @@ struct refsend_about {
 
 // Takes r and what map points at (of memory()), which may be NULL, and gives them back when all is sent.
 void refsend_begin(JNIEnv *jni, struct refs *r, void *map, const struct refsend_about *about);
+// From what objects have (narrow) to words from the heap base + 1; null, and what leads out of the heap: 0.
+void refsend_know_words(void);
+uint32_t refsend_word(uint32_t slot);
 bool refsend_busy(void);
 void refsend_turn(uint64_t now); // as many parts as there is room for
 void refsend_end(void);

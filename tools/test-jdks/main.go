@@ -41,7 +41,7 @@ var set = []part{
 	{"pairs", "the heap that a reader rebuilds equals every listing, at depths `survivors` and " +
 		"`full`", "^TestPairs$", 4 * time.Minute, ""},
 	{"oracle", "the probe finds the same objects as JVMTI's own heap " +
-		"iteration", "^TestOracleInside$", 3 * time.Minute, ""},
+		"iteration", "^TestOracleInside$", 5 * time.Minute, ""},
 	{"histogram", "the recorded heap equals `jcmd GC.class_histogram`; with Serial and Parallel only from JDK " +
 		"25 on\n([limits](../explanation/limits.md#limits-of-the-method))", "^TestHistogram$", 2 * time.Minute, ""},
 	{"known sites", "the estimated number of objects of a site fits the true " +
