@@ -36,7 +36,11 @@ func (h *Held) unreached() ui.Text {
 // Text writes a holder as one line: the path to it and the commonest way from it to what it holds.
 func (h *Holder) Text() ui.Text {
 	var t ui.Text
-	if h.Object != None {
+	switch {
+	case h.Object == None:
+	case h.Of != "": // fields of many names: the class says more than how it is reached
+		return ui.Sprintf("class %s, in other ways, each below %.0f %%", h.Of, noteworthy*100)
+	default:
 		if t = h.Path.Text(); len(h.Path.Hops) == 0 {
 			t = ui.Sprintf("%s %s", t, h.Class)
 		}

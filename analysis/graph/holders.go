@@ -34,6 +34,7 @@ type Holder struct {
 	// Below begins with them.
 	Object   int
 	Class    string              // of the holder, as Java writes it; empty with None
+	Of       string              // if the holder is a class mirror: the class
 	Retained uint64              // by the holder, bytes
 	Strength references.Strength // of the references that hold the part
 	Path     Path                // from a root to the holder
@@ -232,8 +233,13 @@ func (f *finder) describe(p *part, h *Held) {
 	}
 	path, _ := g.PathTo(at)
 	strength, _ := g.Strength(p.members[0].Object)
-	h.Holders = append(h.Holders, Holder{share, p.objects, at, Name(g.L.Shape(at).Name), g.Retained(at), strength,
-		path, below})
+	shape := g.L.Shape(at)
+	x := Holder{Share: share, Objects: p.objects, Object: at, Class: Name(shape.Name), Retained: g.Retained(at),
+		Strength: strength, Path: path, Below: below}
+	if shape.Of != "" {
+		x.Of = Name(shape.Of)
+	}
+	h.Holders = append(h.Holders, x)
 }
 
 // patternsAsHolders adds the common patterns of a part to h, and gives the share of the others.

@@ -17,29 +17,42 @@ import (
 // the roots: what an object retains could be freed if it were not there.
 type DominatorsReport struct {
 	Head
-	By      string  `json:"by"`
-	Groups  []Group `json:"groups,omitempty"`  // the one that retains most first
-	Biggest []Big   `json:"objects,omitempty"` // objects, the one that retains most first
+	// What is shown: object, class, loader, package or site.
+	By string `json:"by"`
+	// The groups, the one that retains most first.
+	Groups []Group `json:"groups,omitempty"`
+	// The objects, the one that retains most first.
+	Biggest []Big `json:"objects,omitempty"`
 
 	paths []graph.Path
 }
 
 // Group is a group of live objects. What they retain together counts each byte once.
 type Group struct {
-	Name     string `json:"name"`
-	Objects  uint64 `json:"objects"`
-	Bytes    uint64 `json:"bytes"`
+	// Name of the class, class loader, package or site.
+	Name string `json:"name"`
+	// Number of live objects.
+	Objects uint64 `json:"objects"`
+	// Bytes of these objects.
+	Bytes uint64 `json:"bytes"`
+	// Bytes that they retain together.
 	Retained uint64 `json:"retained"`
 }
 
 // Big is an object that retains much.
 type Big struct {
-	Class    string `json:"class"`
-	Address  string `json:"address"`
-	Bytes    uint64 `json:"bytes"`
+	// Class of the object.
+	Class string `json:"class"`
+	// Address of the object.
+	Address string `json:"address"`
+	// Bytes of the object alone.
+	Bytes uint64 `json:"bytes"`
+	// Bytes that it retains with itself.
 	Retained uint64 `json:"retained"`
+	// strong, soft or final: how it is held.
 	Strength string `json:"strength"`
-	Path     Path   `json:"path"`
+	// The path to it.
+	Path Path `json:"path"`
 }
 
 // Ways to group: Dominators takes one.

@@ -11,30 +11,47 @@ import (
 // HoldersReport is the document of `heapcam holders`. Shares are parts of the bytes that were asked about.
 type HoldersReport struct {
 	Head
-	Asked     string   `json:"asked"` // which objects
-	Matched   int      `json:"matched"`
-	Holders   []Holder `json:"holders"`
-	RestShare float64  `json:"rest_share"` // held in ways that are too rare to list
-	WeakShare float64  `json:"weak_share"`
-	DeadShare float64  `json:"unreached_share"`
-	held      *graph.Held
+	// Which objects were asked about.
+	Asked string `json:"asked"`
+	// How many objects these are.
+	Matched int `json:"matched"`
+	// Who holds them, the largest share first.
+	Holders []Holder `json:"holders"`
+	// Share of what is held in ways that are too rare to list.
+	RestShare float64 `json:"rest_share"`
+	// Share of what weak and phantom references alone lead to.
+	WeakShare float64 `json:"weak_share"`
+	// Share of what no root reaches.
+	DeadShare float64 `json:"unreached_share"`
+
+	held *graph.Held
 }
 
 // Holder holds a part of the objects: all paths to that part lead through it.
 type Holder struct {
-	Share    float64 `json:"share"`
-	Objects  int     `json:"objects"`            // of the part
-	Class    string  `json:"class,omitempty"`    // of the holder; absent if many roots or classes hold alike
-	Address  string  `json:"address,omitempty"`  // of the holder
-	Retained uint64  `json:"retained,omitempty"` // by the holder, bytes
-	Strength string  `json:"strength"`
-	Path     *Path   `json:"path,omitempty"` // to the holder
-	Below    []Way   `json:"below"`          // from the holder to the part, the commonest first
-	Text     string  `json:"text"`
+	// Share of the bytes that were asked about.
+	Share float64 `json:"share"`
+	// Number of objects in this share.
+	Objects int `json:"objects"`
+	// Class of the holder; absent if many roots or classes hold alike.
+	Class string `json:"class,omitempty"`
+	// Address of the holder.
+	Address string `json:"address,omitempty"`
+	// Bytes that the holder retains.
+	Retained uint64 `json:"retained,omitempty"`
+	// strong, soft or final: the weakest reference on the way.
+	Strength string `json:"strength"`
+	// The path to the holder.
+	Path *Path `json:"path,omitempty"`
+	// The ways from the holder to the objects, the commonest first.
+	Below []Way `json:"below"`
+	// The holder as the verb prints it.
+	Text string `json:"text"`
 }
 
 // Way is a way that leads to a share of what a holder holds.
 type Way struct {
+	// Share of what the holder holds; without a holder, of what was asked about.
 	Share float64 `json:"share"`
 	Path
 }

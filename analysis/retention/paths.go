@@ -11,19 +11,25 @@ import (
 // PathsReport is the document of `heapcam paths`: how roots reach objects.
 type PathsReport struct {
 	Head
-	Asked   string `json:"asked"`
-	Matched int    `json:"matched"`
-	// Strengths counts the objects by the weakest reference on the best path to them; Unreached those without a path.
+	// Which objects were asked about.
+	Asked string `json:"asked"`
+	// How many objects these are.
+	Matched int `json:"matched"`
+	// The objects by the weakest reference on the best path to them.
 	Strengths []StrengthCount `json:"strengths"`
-	Lost      int             `json:"unreached"`
-	Seen      int             `json:"seen"` // objects whose paths were looked at, evenly chosen
-	Ways      []Way           `json:"ways"` // the commonest first, with an example each
+	// Objects that no root reaches.
+	Lost int `json:"unreached"`
+	// Objects whose paths were looked at, evenly chosen.
+	Seen int `json:"seen"`
+	// The ways to them, the commonest first, with an example each.
+	Ways []Way `json:"ways"`
 
 	ways []graph.Pattern
 }
 
 // StrengthCount counts objects by how they are reached.
 type StrengthCount struct {
+	// strong, soft, final, weak or phantom.
 	Strength string `json:"strength"`
 	Objects  int    `json:"objects"`
 }

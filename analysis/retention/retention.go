@@ -47,13 +47,18 @@ func Load(open func() reflisting.Source, gc uint64, progress func(step string)) 
 // Head begins each report: the listing that it is about.
 type Head struct {
 	ui.Envelope
-	GC      uint64    `json:"gc"` // the collection before the listing
-	Time    time.Time `json:"time"`
-	Objects uint64    `json:"objects"` // of the heap
-	Bytes   uint64    `json:"bytes"`
-	// Unreached are the bytes that no root reaches, Weak those that weak and phantom references alone lead to.
+	// The collection before the listing.
+	GC uint64 `json:"gc"`
+	// When the JVM was stopped.
+	Time time.Time `json:"time"`
+	// Objects of the heap, in eden too.
+	Objects uint64 `json:"objects"`
+	// Bytes of these objects.
+	Bytes uint64 `json:"bytes"`
+	// Bytes that no root reaches.
 	Unreached uint64 `json:"unreached_bytes"`
-	Weak      uint64 `json:"weak_bytes"`
+	// Bytes that weak and phantom references alone lead to.
+	Weak uint64 `json:"weak_bytes"`
 	// Missing is what the listing left out. If it is not empty, unreached objects may be alive.
 	Missing []string `json:"missing,omitempty"`
 }
@@ -95,29 +100,44 @@ func (h *Heap) address(i int) string {
 
 // Path is a path of references in a document.
 type Path struct {
-	Root  *Root  `json:"root,omitempty"` // absent where the path begins at an object
+	// What holds the first object; absent where the path begins at a holder.
+	Root *Root `json:"root,omitempty"`
+	// The references, in order.
 	Steps []Step `json:"steps"`
-	Left  int    `json:"left_out,omitempty"` // references in the middle of a very long path
-	Text  string `json:"text"`
+	// References in the middle of a very long path that are left out.
+	Left int `json:"left_out,omitempty"`
+	// The path as the verb prints it.
+	Text string `json:"text"`
 }
 
 // Root is what holds an object from outside the heap.
 type Root struct {
-	Kind   string `json:"kind"`
+	// Kind of root, for example "stack local".
+	Kind string `json:"kind"`
+	// Name of the thread.
 	Thread string `json:"thread,omitempty"`
-	Class  string `json:"class,omitempty"` // with Method and Line: of the frame
+	// Class of the method that runs.
+	Class string `json:"class,omitempty"`
+	// The method that runs.
 	Method string `json:"method,omitempty"`
-	Line   int    `json:"line,omitempty"`
+	// Line in its source file.
+	Line int `json:"line,omitempty"`
 }
 
 // Step is a reference, or a run of references that are called alike.
 type Step struct {
-	Class    string `json:"class"` // of the object that has the field; of a static field, the class that declares it
-	Field    string `json:"field"`
-	Static   bool   `json:"static,omitempty"`
+	// Class of the object that has the field; of a static field, the class that declares it.
+	Class string `json:"class"`
+	// Name of the field; [] for an element of an array.
+	Field string `json:"field"`
+	// The field is static.
+	Static bool `json:"static,omitempty"`
+	// strong, soft, final, weak or phantom.
 	Strength string `json:"strength"`
-	Times    int    `json:"times"`
-	Address  string `json:"address"` // of the first object that has the field
+	// How many such references follow each other, as in a linked list.
+	Times int `json:"times"`
+	// Address of the first object that has the field.
+	Address string `json:"address"`
 }
 
 // path makes a document of a path.
