@@ -13,7 +13,9 @@ func (g *Graph) Biggest(n int) []int {
 		if len(top) == n && (n == 0 || g.size[v] <= g.size[top[0]]) {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(top, g.size[v], func(t, size uint32) int { return cmp.Compare(g.size[t], size) })
+		at, _ := slices.BinarySearchFunc(top, g.size[v], func(t, size uint32) int {
+			return cmp.Compare(g.size[t], size)
+		})
 		top = slices.Insert(top, at, uint32(v))
 		if len(top) > n {
 			top = top[1:]

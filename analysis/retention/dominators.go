@@ -183,8 +183,8 @@ func (r *DominatorsReport) WriteText(w io.Writer) {
 	} else {
 		ui.Fprintf(w, "%11s  %8s  %12s  %11s  %s\n", "RETAINED", "SHARE", "OBJECTS", "BYTES", strings.ToUpper(r.By))
 		for _, x := range r.Groups {
-			ui.Beside(w, ui.Sprintf("%11s  %8s  %12d  %11s  ", ui.Bytes(x.Retained), ui.Part(x.Retained, all), x.Objects,
-				ui.Bytes(x.Bytes)), ui.Sprintf("%s", x.Name))
+			ui.Beside(w, ui.Sprintf("%11s  %8s  %12d  %11s  ", ui.Bytes(x.Retained), ui.Part(x.Retained, all),
+				x.Objects, ui.Bytes(x.Bytes)), ui.Sprintf("%s", x.Name))
 		}
 	}
 	r.writeMissing(w)

@@ -144,7 +144,7 @@ func (a *assembler) object(o *object, s []byte) (n int, ok bool) {
 			slots = int(o.length)
 		case trace.RefArray:
 			slots = 0
-		case trace.RefMirror, trace.RefChunk: // the class that it stands for, and how many statics follow its own fields
+		case trace.RefMirror, trace.RefChunk: // the class that it stands for, and how many statics it has
 			if numbers = 2; len(s) < 8 {
 				return 0, false
 			}

@@ -105,8 +105,8 @@ func Choose(all []About, gc uint64) (About, error) {
 	case refused != "":
 		return About{}, fmt.Errorf("%w: the probe refused it: %s", ErrNone, refused)
 	case len(all) > 0 && gc < all[0].GC:
-		return About{}, fmt.Errorf("%w that is not newer than collection %d; the first one is of collection %d", ErrNone, gc,
-			all[0].GC)
+		return About{}, fmt.Errorf("%w that is not newer than collection %d; the first one is of collection %d",
+			ErrNone, gc, all[0].GC)
 	case len(all) > 0:
 		return About{}, fmt.Errorf("%w: parts of it are missing", ErrNone)
 	}
