@@ -422,8 +422,8 @@ var (
 		return
 	}()
 	// written is the version of the blocks that this program writes: that of the newest event that they may hold, so
-	// that an older program reads what it understands. SLICE and REFS blocks have no older version. In other blocks, events of
-	// version 3 raise it where they are written.
+	// that an older program reads what it understands. SLICE and REFS blocks have no older version. In other blocks,
+	// events of version 3 raise it where they are written.
 	written = func() (v [256]uint8) {
 		for _, b := range blockSpecs {
 			v[b.Kind] = 1

@@ -53,6 +53,7 @@ var jsonDocs = []struct {
 	{"heapcam.attach/1", "`heapcam attach --json`", attachReply{}},
 	{"heapcam.detach/1", "`heapcam detach --json`; `pause` and `resume` print the same with their own names",
 		askReply{}},
+	{"heapcam.references/1", "`heapcam references --json`", referencesReply{}},
 	{"heapcam.incident/1", "`heapcam freeze --json`", ringstore.Incident{}},
 	{"", "`heapcam incidents show --json`", incidentReply{}},
 	{"heapcam.incidents/1", "`heapcam incidents --json`", incidentsReply{}},

@@ -5,7 +5,7 @@
 
 #include <jvmti.h>
 
-#include "refsend.h"
+#include "refhead.h"
 #include "refwalk.h"
 
 void refnames_put(JNIEnv *jni, const struct refs *r, struct refhead *h); // refclass, reffield, refroots

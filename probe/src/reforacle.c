@@ -13,9 +13,7 @@
 #include "marks.h"
 #include "object.h"
 #include "recording.h"
-#include "refsend.h"
 #include "tokens.h"
-#include "vmrows.h"
 #include "vmstructs.h"
 
 // References of the objects of a type: how many, and a sum over both addresses of each.
@@ -111,7 +109,7 @@ static void walk_part(const struct refs *r, uint32_t part) {
         uint32_t skip;
         const uint32_t n = slots_of(r, type, len, s, &skip);
         for (uint32_t i = skip; i < n && was_reached(word); i++) {
-            const uint32_t to = vm.compressed_oops ? refsend_word(s[i]) : s[i];
+            const uint32_t to = vm.compressed_oops ? refwalk_word(s[i]) : s[i];
             if (!to) continue;
             if (!was_reached(to - 1)) unlisted++;
             count(&by_walk[TSLOT(type)], word, to - 1);
@@ -124,7 +122,7 @@ static void walk_part(const struct refs *r, uint32_t part) {
 }
 
 void reforacle_compare(const struct refs *r) {
-    refsend_know_words();
+    refwalk_know_words();
     for (uint32_t i = 0; i < r->parts; i++) walk_part(r, i);
     const uint8_t *p = type_log.mem, *end = p + type_log.len;
     uint64_t f[6], len;

@@ -8,16 +8,15 @@
 
 #include "deflog.h"
 #include "heapcam_abi.h"
-#include "leb.h"
 #include "meta.h"
 #include "os.h"
 #include "recording.h"
+#include "refhead.h"
 #include "refnames.h"
 #include "ring.h"
-#include "vmrows.h"
 #include "vmstructs.h"
 
-enum { HEAD_PIECE = 128 << 10, BLOCK = 320 << 10, PARTS_A_TURN = 32, RECORDS = 1024 };
+enum { BLOCK = 320 << 10, PARTS_A_TURN = 32, RECORDS = 1024 };
 #define GIVE_UP_NS 30000000000ull // nobody has made room for so long
 
 static PER_RECORDING struct {
@@ -30,44 +29,8 @@ static PER_RECORDING struct {
     uint64_t progress;
     bool busy, sent, last;
 } out;
-static PER_RECORDING uint64_t base; // of narrow references
-static PER_RECORDING uint32_t shift;
 
 // ---- events before the objects ------------------------------------------------------------------
-struct enc refhead_begin(struct refhead *h, size_t most) {
-    if (h->cap - h->len < most) {
-        size_t cap = 2 * h->cap + most + 4096;
-        uint8_t *b = realloc(h->b, cap);
-        if (b) h->b = b, h->cap = cap;
-    }
-    if (h->cap - h->len < most) {
-        h->failed = true;
-        return (struct enc){.over = true};
-    }
-    uint8_t *p = h->b + h->len;
-    return (struct enc){.p = p, .base = p, .end = p + most};
-}
-
-static void end_piece(struct refhead *h) {
-    if (h->len == h->last) return;
-    if (h->pieces == h->most) {
-        size_t *end = realloc(h->end, 2 * (h->most + 8) * sizeof *end);
-        if (!end) {
-            h->failed = true;
-            return;
-        }
-        h->end = end, h->most = 2 * (h->most + 8);
-    }
-    h->end[h->pieces++] = h->last = h->len;
-}
-
-void refhead_end(struct refhead *h, const struct enc *e) {
-    if (e->over) h->failed = true;
-    if (h->failed) return;
-    h->len += (size_t)(e->p - e->base);
-    if (h->len - h->last >= HEAD_PIECE) end_piece(h);
-}
-
 static void put_about(struct refhead *h, const struct refs *r, const struct refsend_about *a) {
     struct enc e = refhead_begin(h, 4096);
     put8(&e, HC_EV_REFERENCES);
@@ -110,17 +73,6 @@ static void put_tokens(struct enc *e) {
     blob_end(e, blob);
 }
 
-void refsend_know_words(void) {
-    if (!vm.compressed_oops) return;
-    base = (uint64_t)rdp((void *)(uintptr_t)vm_address(SLOT_REFERENCE_BASE));
-    shift = rd32((void *)(uintptr_t)vm_address(SLOT_REFERENCE_SHIFT));
-}
-
-uint32_t refsend_word(uint32_t v) {
-    const uint64_t words = ((((uint64_t)v << shift) + base) - (uint64_t)vm.heap_base) >> 3;
-    return v && words < vm.heap_bytes >> 3 ? (uint32_t)words + 1 : 0;
-}
-
 static void put_slots(struct enc *e, uint64_t from, uint64_t to) {
     const struct refs *r = out.r;
     uint8_t *blob = blob_begin(e, HC_EV_REFSLOTS);
@@ -128,7 +80,7 @@ static void put_slots(struct enc *e, uint64_t from, uint64_t to) {
         for (uint64_t i = from; i < to; i++, e->p += 4) {
             while (out.raw < r->raws && i > r->raw[out.raw] + 1) out.raw++;
             const bool number = out.raw < r->raws && i >= r->raw[out.raw];
-            const uint32_t v = vm.compressed_oops && !number ? refsend_word(r->slot[i]) : r->slot[i];
+            const uint32_t v = vm.compressed_oops && !number ? refwalk_word(r->slot[i]) : r->slot[i];
             memcpy(e->p, &v, 4);
         }
     }
@@ -185,10 +137,8 @@ void refsend_end(void) {
     if (!out.busy) return;
     memory_give_back(out.map);
     free(out.r);
-    free(out.head.b);
-    free(out.head.end);
+    refhead_free(&out.head);
     out.r = NULL, out.map = NULL;
-    out.head = (struct refhead){.b = NULL};
     out.busy = false;
 }
 
@@ -197,13 +147,13 @@ void refsend_begin(JNIEnv *jni, struct refs *r, void *map, const struct refsend_
     memset(&out, 0, sizeof out);
     out.r = r, out.map = map, out.no = no, out.busy = true;
     out.progress = now_ns();
-    if (r) refsend_know_words();
+    if (r) refwalk_know_words();
     put_about(&out.head, r, about);
     if (r) {
         refnames_put(jni, r, &out.head);
         put_extra(&out.head, r);
     }
-    end_piece(&out.head);
+    refhead_close(&out.head);
     if (out.head.failed) { // without names there is no listing; the request is answered all the same
         atomic_fetch_add(ring64(HC_RING_OFF_REFERENCES_TORN), 1);
         refsend_end();

@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "encode.h"
 #include "log.h"
 #include "refwalk.h"
 
@@ -20,22 +19,8 @@ struct refsend_about {
 
 // Takes r and what map points at (of memory()), which may be NULL, and gives them back when all is sent.
 void refsend_begin(JNIEnv *jni, struct refs *r, void *map, const struct refsend_about *about);
-// From what objects have (narrow) to words from the heap base + 1; null, and what leads out of the heap: 0.
-void refsend_know_words(void);
-uint32_t refsend_word(uint32_t slot);
 bool refsend_busy(void);
 void refsend_turn(uint64_t now); // as many parts as there is room for
 void refsend_end(void);
-
-// Whole events that stand before the objects, in memory that grows.
-struct refhead {
-    uint8_t *b;
-    size_t len, cap, last;
-    size_t *end; // where pieces of about HEAD_PIECE bytes end
-    uint32_t pieces, most;
-    bool failed;
-};
-struct enc refhead_begin(struct refhead *h, size_t most); // an event of at most so many bytes
-void refhead_end(struct refhead *h, const struct enc *e);
 
 #endif

@@ -82,6 +82,20 @@ bool refwalk_know_references(JNIEnv *jni) {
     return known == 4;
 }
 
+static PER_RECORDING uint64_t base; // of narrow references
+static PER_RECORDING uint32_t shift;
+
+void refwalk_know_words(void) {
+    if (!vm.compressed_oops) return;
+    base = (uint64_t)rdp((void *)(uintptr_t)vm_address(SLOT_REFERENCE_BASE));
+    shift = rd32((void *)(uintptr_t)vm_address(SLOT_REFERENCE_SHIFT));
+}
+
+uint32_t refwalk_word(uint32_t v) {
+    const uint64_t words = ((((uint64_t)v << shift) + base) - (uint64_t)vm.heap_base) >> 3;
+    return v && words < vm.heap_bytes >> 3 ? (uint32_t)words + 1 : 0;
+}
+
 // ---- classes ------------------------------------------------------------------------------------
 static uint64_t class_hash(const char *klass) { return ((uintptr_t)klass * 0x9e3779b97f4a7c15ull) >> 43; } // 2^21
 

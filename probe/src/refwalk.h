@@ -81,4 +81,8 @@ void refwalk_all(void *arg);
 uint32_t refwalk_class(const struct refs *r, const char *klass); // 0: none
 bool refwalk_klass_of(jclass k, uint64_t *klass);                // not in a pause: HotSpot's own of a mirror
 
+// From what objects have (narrow) to words from the heap base + 1; null, and what leads out of the heap: 0.
+void refwalk_know_words(void);
+uint32_t refwalk_word(uint32_t slot);
+
 #endif
