@@ -9,8 +9,8 @@ import (
 	"github.com/heapcam/heapcam/trace/references/referencestest"
 )
 
-// TestCheck: references of reached objects that lead nowhere, or to an array where an object belongs, are counted; those
-// of dead objects are not.
+// TestCheck: references of reached objects that lead nowhere, or to an array where an object belongs, are counted;
+// those of dead objects are not.
 func TestCheck(t *testing.T) {
 	b := referencestest.New()
 	b.Class("[I")

@@ -39,8 +39,8 @@ func printReferences(cs []retention.Check) {
 			ui.Fprintf(ui.Stdout, "  after collection %d: cannot be read: %s\n", c.GC, ui.Prose(c.Unreadable))
 			continue
 		}
-		ui.Fprintf(ui.Stdout, "  after collection %d: %s reached, with %s; of these, %d lead to no listed object, %d to "+
-			"one of another type\n", c.GC, ui.Plural(c.Reached, "object"), ui.Plural(c.References, "reference"),
+		ui.Fprintf(ui.Stdout, "  after collection %d: %s reached, with %s; of these, %d lead to no listed object, "+
+			"%d to one of another type\n", c.GC, ui.Plural(c.Reached, "object"), ui.Plural(c.References, "reference"),
 			c.Dangling, c.Unfit)
 		if c.First != "" {
 			ui.Fprintf(ui.Stdout, "    the first: %s\n", c.First)
