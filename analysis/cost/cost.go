@@ -134,7 +134,7 @@ func (c *Cost) Add(b trace.Block) error {
 		m := c.at(y.Time)
 		if y.Objects > 0 { // at depth samples nothing is listed
 			m.SyncPoints++
-			c.event(y.Time, "sync point (%s): %d objects listed", trace.SyncReasonNames.String(y.Reason), y.Objects)
+			c.event(y.Time, "sync point (%s): %d objects listed", in(syncReasons[:], y.Reason), y.Objects)
 		}
 		if y.Reason != trace.SyncWalk { // the stop was counted whole
 			m.Sync += y.Probe
@@ -148,15 +148,14 @@ func (c *Cost) Add(b trace.Block) error {
 			return err
 		}
 		c.at(g.Time).Lost += g.Epochs
-		c.event(g.Time, "lost (%s): %d collections, %d samples", trace.GapReasonNames.String(g.Reason), g.Epochs,
-			g.Samples)
+		c.event(g.Time, "lost because %s: %d collections, %d samples", in(gapReasons[:], g.Reason), g.Epochs, g.Samples)
 	case trace.KindEnd:
 		e, err := trace.DecodeEnd(b)
 		if err != nil {
 			return err
 		}
 		c.at(e.Time)
-		c.event(e.Time, "the recording ended (%s)", trace.EndReasonNames.String(e.Reason))
+		c.event(e.Time, "the recording ended: %s", in(endReasons[:], e.Reason))
 	}
 	return nil
 }
@@ -172,7 +171,7 @@ func (c *Cost) slice(b trace.Block) error {
 	m.Longest = max(m.Longest, c.lastPause.Longest+y.Probe)
 	if y.Last() {
 		m.SyncPoints++
-		c.event(y.Time, "sync point (%s): listed in %d slices", trace.SyncReasonNames.String(y.Reason), y.N)
+		c.event(y.Time, "sync point (%s): listed in %d slices", in(syncReasons[:], y.Reason), y.N)
 	}
 	return nil
 }

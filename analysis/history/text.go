@@ -34,7 +34,7 @@ func (out *HeapHistory) WriteText(w io.Writer, most int) {
 	}
 	ui.Fprintf(w, "Live objects over %s, %s\n", ui.Text(what),
 		ui.Seconds(out.Seconds[max(0, slices.Index(out.Collections, out.Last))]))
-	ui.Paragraph(w, "", 0, ui.Flowf("BYTES and the curve end at collection %d.", out.Last))
+	ui.Paragraph(w, "", 0, ui.Flowf("BYTES is what is live after collection %d, where the curve ends, too.", out.Last))
 	if last := out.Collections[n-1]; last != out.Last {
 		ui.Paragraph(w, "", 0, ui.Flowf("The heap state is unknown from there to collection %d. Births and deaths "+
 			"after it do not count.", last))
@@ -50,7 +50,7 @@ func (out *HeapHistory) WriteText(w io.Writer, most int) {
 			"are scaled from samples, to at most what the class has.")
 		return
 	}
-	ui.Paragraph(w, "", 0, ui.Flowf("BYTES: live. MEAN AGE: collections, of what lives at the end. OLDER: live bytes "+
+	ui.Paragraph(w, "", 0, ui.Flowf("MEAN AGE: in collections, of what is live at the end. OLDER: live bytes "+
 		"that have survived %d collections or more (--survived). Figures of sites are scaled from samples, to at most "+
 		"what the class has. The curve of a site changes when a sample of its class is born or dies.", out.Survived))
 }

@@ -42,10 +42,11 @@ func (q *CoverageReport) writeAlone(w io.Writer) {
 	if len(q.SyncPoints) == 0 {
 		return
 	}
-	ui.Section(w, "Share of the live objects with a known site, for who reads from a ring file's sync point on")
-	ui.Paragraph(w, "", 0, "A pull and an incident begin at a ring file. +0 is its sync point, +1 to +9 are the next "+
-		"collections. \"Whole\" is what the whole recording knows there: the two should be alike.")
-	heads := []string{">SYNC POINT AT", "READ"}
+	ui.Section(w, "Share of the live objects with a known site, if reading begins at a ring file")
+	ui.Paragraph(w, "", 0, "A pull or an incident begins at the sync point of a ring file. +0 is that collection, +1 "+
+		"to +9 are the next ones. The row \"from it\" is for a reader who begins there, the row \"whole\" for one who "+
+		"has the whole recording. If the two differ, beginning there loses sites.")
+	heads := []string{">SYNC AT", "READ"}
 	for i := range after18 + 1 {
 		heads = append(heads, fmt.Sprintf(">+%d", i))
 	}

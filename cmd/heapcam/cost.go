@@ -173,13 +173,11 @@ func printCost(w io.Writer, c *cost.Cost) error {
 	row("all", sum)
 	t.Write(w)
 	ui.Fprintf(w, "\n")
-	ui.Paragraph(w, "", 0, "PAUSES: all GC pauses. Caused by heapcam: IN PAUSES, in ordinary pauses; SYNC POINTS, "+
-		"their "+
-		"number and what they added; STOPS, stops without a collection; SAMPLING, time of application threads. "+
-		"LONGEST: "+
-		"the most that one pause grew. SHARE: all of it over the time. MINUTE begins at this local time. ≥: "+
-		"sampling is "+
-		"not known to its end.")
+	ui.Paragraph(w, "", 0, "MINUTE: local time at which it begins. PAUSES: all GC pauses, heapcam's part included. "+
+		"The other times are what heapcam took. IN PAUSES: it made ordinary pauses longer by this. SYNC POINTS: their "+
+		"number, and by how much they made pauses longer. STOPS: pauses for heapcam alone. SAMPLING: time of the "+
+		"application's threads. LONGEST: the most that it added to one pause. SHARE: heapcam's part of the time. ≥: "+
+		"at least, because the recording has not yet all of sampling.")
 	if len(c.Events) > 0 {
 		ui.Section(w, "What changed the cost")
 	}

@@ -252,8 +252,8 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 	case o.csv:
 		return g.WriteCSV(w)
 	}
-	ui.Fprintf(w, "Live after %s: %d objects, %s\n", collectionName(g.GC, g.JVMGC, g.Time), g.Objects,
-		ui.Bytes(g.Bytes))
+	ui.Paragraph(w, "", 0, ui.Flowf("Live after %s: %d objects, %s", ui.Flow(collectionName(g.GC, g.JVMGC, g.Time)),
+		g.Objects, ui.Flow(ui.Bytes(g.Bytes))))
 	ui.Fprintf(w, "Grouped by %s\n", ui.Join(g.By, ", "))
 	if !g.Exact {
 		ui.Fprintf(w, "~ marks estimates from samples; --json and --csv give their 95 %% intervals.\n")

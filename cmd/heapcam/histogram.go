@@ -69,9 +69,9 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 	if o.json {
 		return ui.JSON(w, h)
 	}
-	ui.Fprintf(w, "Live after %s: %d objects, %s\n", collectionName(h.GC, h.JVMGC, h.Time), h.Objects,
-		ui.Bytes(h.Bytes))
-	ui.Fprintf(w, "Eden, where new objects are, does not count.\n")
+	ui.Paragraph(w, "", 0, ui.Flowf("Live after %s: %d objects, %s", ui.Flow(collectionName(h.GC, h.JVMGC, h.Time)),
+		h.Objects, ui.Flow(ui.Bytes(h.Bytes))))
+	ui.Fprintf(w, "Without eden, where the JVM allocates new objects.\n")
 	if h.Uncompacted {
 		ui.Paragraph(w, "", 0, collection.MayCountDead)
 	}

@@ -428,7 +428,7 @@ func printVerified(v *verified) {
 			swept(v.SummarySwept))
 	}
 	if v.Counted > 0 && !v.Alone {
-		line("%s checked by a second replay, which counts%s", ui.Text(ui.Plural(v.Counted, "collection")),
+		line("%s checked by a second replay, which only counts objects%s", ui.Text(ui.Plural(v.Counted, "collection")),
 			swept(v.CountedSwept))
 	}
 	if v.Untold > 0 && !v.Alone {

@@ -130,7 +130,7 @@ func TestPause(t *testing.T) {
 			cost.Total.Sync == 0 ||
 			cost.Total.Sampling == 0 ||
 			!strings.Contains(texts, "attached to the running JVM") || strings.Count(texts, "paused: ") < 3 ||
-			!strings.Contains(texts, "sync point (lost)") {
+			!strings.Contains(texts, "sync point (after lost collections)") {
 			t.Errorf("cost: %+v", cost)
 		}
 	})

@@ -16,6 +16,11 @@ func TestLongNames(t *testing.T) {
 		`a\x20b` + strings.Repeat(`\x1b`, 60),
 	}
 	for _, name := range names {
+		for _, l := range Wrap(Flowf("A probable leak: %s allocated at %s.f(%s:1) grows", name, name, name), Width-4) {
+			if n := utf8.RuneCountInString(string(l)); n > Width-4 {
+				t.Errorf("%d columns of %d: %s", n, Width-4, l)
+			}
+		}
 		for _, before := range []int{2, 40, 70, 95} {
 			var b strings.Builder
 			Beside(&b, Text(strings.Repeat("9", before-2)+"  "), Text(name))

@@ -115,23 +115,30 @@ func Paragraph(w io.Writer, label Flow, indent int, t Flow) {
 	}
 }
 
-// Wrap breaks t at blanks into lines of at most width columns, if its words allow that.
+// Wrap breaks t at blanks into lines of at most width columns. A longer word, such as the name of a class, is broken as
+// Lines does it; but not one with a slash, because a path is pasted whole.
 func Wrap(t Flow, width int) (lines []Text) {
 	line, n := "", 0
 	for i, word := range words(string(t)) {
 		k := utf8.RuneCountInString(word)
-		if i > 0 && n+1+k > width {
+		switch {
+		case i > 0 && n+1+k > width:
 			if rest, ok := strings.CutSuffix(line, " at"); ok { // "at" stays with the place that it names
 				line, word, k = rest, "at "+word, k+3
 			}
 			lines = append(lines, Text(strings.TrimRight(line, " ")))
 			line, n = word, k
-			continue
+		case i > 0:
+			line, n = line+" "+word, n+1+k
+		default:
+			line, n = word, k
 		}
-		if i > 0 {
-			line, n = line+" ", n+1
+		if n > width && !strings.Contains(line, "/") {
+			parts := Lines(Text(line), width)
+			last := len(parts) - 1
+			lines = append(lines, parts[:last]...)
+			line, n = string(parts[last]), utf8.RuneCountInString(string(parts[last]))
 		}
-		line, n = line+word, n+k
 	}
 	return append(lines, Text(strings.TrimRight(line, " ")))
 }

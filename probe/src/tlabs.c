@@ -16,8 +16,9 @@ bool tlabs_init(void) { return (holes = memory(MAX_HOLES * sizeof *holes)) != NU
 static void add_hole(const char *tlab) {
     uint64_t top = rd64(tlab + vm.tlab_top), end = rd64(tlab + vm.tlab_end);
     if (!end || end < top) return;
-    if (nholes == MAX_HOLES) violation("more threads than the probe can hold", nholes);
     end += vm.tlab_reserve;
+    if (end == top) return; // a full one, where the JVM reserves nothing: a walk would not get past it
+    if (nholes == MAX_HOLES) violation("more threads than the probe can hold", nholes);
     uint32_t j = nholes++; // insertion into a short, mostly sorted list
     for (; j > 0 && holes[j - 1].lo > top; j--) holes[j] = holes[j - 1];
     holes[j] = (struct hole){top, end};
