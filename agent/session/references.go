@@ -14,14 +14,14 @@ import (
 
 // References is what became of a request for a reference listing. Times in ns.
 type References struct {
-	GC      uint64   `json:"gc"` // the newest collection when the JVM was stopped
-	Objects uint64   `json:"objects"`
-	Slots   uint64   `json:"slots"` // that can hold a reference
-	Roots   uint64   `json:"roots"`
-	StopNS  uint64   `json:"stop_ns"`
-	WalkNS  uint64   `json:"walk_ns"` // of the stop: objects and references without the roots
-	Bytes   int64    `json:"bytes"`   // as it came from the probe
-	Missing []string `json:"missing,omitempty"`
+	GC      uint64   `json:"gc"`                // The newest collection when the JVM was stopped.
+	Objects uint64   `json:"objects"`           // Objects, garbage not yet collected included.
+	Slots   uint64   `json:"slots"`             // Fields and elements that can hold a reference.
+	Roots   uint64   `json:"roots"`             // Roots: what holds objects from outside the heap.
+	StopNS  uint64   `json:"stop_ns"`           // How long the JVM was stopped.
+	WalkNS  uint64   `json:"walk_ns"`           // CPU time in the stop for objects and references, without roots.
+	Bytes   int64    `json:"bytes"`             // Size as it came from the probe.
+	Missing []string `json:"missing,omitempty"` // What the listing lacks, in words.
 }
 
 // Errors of reference listings. RefusedError says that there is none, and why.
