@@ -121,7 +121,8 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 			if err != nil {
 				return err
 			}
-			ui.Fprintf(ui.Stderr, "%s: %d objects after collection %d\n", ui.Path(o.file), h.Graph.Objects(), h.About.GC)
+			ui.Fprintf(ui.Stderr, "%s: %d objects after collection %d\n", ui.Path(o.file), h.Graph.Objects(),
+				h.About.GC)
 			return export.NewHprofReferences(h).Write(ctx, w)
 		case o.format == "pprof" || o.format == "collapsed":
 			gc, err := collection.Find(o.at, p.count, p.open)
