@@ -43,7 +43,8 @@ const (
 	// regions): more than a collection can honestly report, and little enough that a block of rubbish cannot take
 	// gigabytes.
 	MaxRecords = 1 << 22
-	// MaxRefWord bounds addresses of a reference listing, in words: larger heaps have none. Slots and roots have 1 more.
+	// MaxRefWord bounds addresses of a reference listing, in words: larger heaps have none. Slots and roots have 1
+	// more.
 	MaxRefWord = 1<<32 - 1
 	// MaxRefFields bounds the slots of an instance and the statics of a class: a class file has at most 65535 fields,
 	// and so has each class that it extends.

@@ -14,7 +14,9 @@ type RefPart struct {
 	Extra    []RefExtra
 	Roots    []RefRoot
 	Lists    [][]byte // list tokens of objects
-	Slots    [][]byte // references of the objects so far, in their order: word of the target + 1, 0: null; RefSlot reads
+	// Slots are the references of the objects so far, in their order: word of the target + 1, 0: null. RefSlot reads
+	// them.
+	Slots [][]byte
 }
 
 // References says what a reference listing is. Refused: why there is none; then it has no objects.

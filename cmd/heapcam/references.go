@@ -31,7 +31,8 @@ refused.` + ownersToo,
 		Example: "  heapcam references 4711\n  heapcam references shop --max-reference-pause 1s",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("references needs one JVM: a pid, a name, or the beginning of an id; see `heapcam status`")
+				return usage("references needs one JVM: a pid, a name, or the beginning of an id; see " +
+					"`heapcam status`")
 			}
 			return nil
 		},
@@ -61,10 +62,10 @@ refused.` + ownersToo,
 			if asJSON {
 				return ui.JSON(ui.Stdout, referencesReply{ui.NewEnvelope("references", 1), s.ID, s.Dir, r})
 			}
+			stop := time.Duration(r.StopNS).Round(100 * time.Microsecond)
 			ui.Fprintf(ui.Stderr, "heapcam: recorded %s, %s and %s of %s (pid %d) after collection %d; the JVM stopped "+
 				"for %s; the recording is in %s\n", ui.Plural(r.Objects, "object"), ui.Plural(r.Slots, "reference"),
-				ui.Plural(r.Roots, "root"), s.Name, s.PID, r.GC, time.Duration(r.StopNS).Round(100*time.Microsecond),
-				s.Dir)
+				ui.Plural(r.Roots, "root"), s.Name, s.PID, r.GC, stop, s.Dir)
 			for _, m := range r.Missing {
 				ui.Fprintf(ui.Stderr, "heapcam: not recorded: %s\n", m)
 			}

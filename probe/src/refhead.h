@@ -1,5 +1,5 @@
-// refhead.h: the part of a reference listing that stands before the objects: whole events, in memory that grows. Control
-// thread.
+// refhead.h: the part of a reference listing that stands before the objects: whole events, in memory that grows.
+// Control thread.
 #ifndef HEAPCAM_REFHEAD_H
 #define HEAPCAM_REFHEAD_H
 

@@ -244,7 +244,8 @@ void refnames_put(JNIEnv *jni, const struct refs *r, struct refhead *h) {
         h->failed = true;
     }
     for (uint32_t c = 0; w.fields && c <= r->classes; c++) {
-        for (uint32_t i = 0; i < w.fields[c].n; i++) deallocate(w.fields[c].f[i].name), deallocate(w.fields[c].f[i].sig);
+        for (uint32_t i = 0; i < w.fields[c].n; i++)
+            deallocate(w.fields[c].f[i].name), deallocate(w.fields[c].f[i].sig);
         free(w.fields[c].f);
     }
     free(w.of);

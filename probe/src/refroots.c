@@ -88,8 +88,8 @@ static jint JNICALL each_root(jvmtiHeapReferenceKind k, const jvmtiHeapReference
     return 0;
 }
 
-static jint JNICALL each_reference(jvmtiHeapReferenceKind k, const jvmtiHeapReferenceInfo *i, jlong ct, jlong rt, jlong size,
-                              jlong *tag, jlong *rtag, jint len, void *user) {
+static jint JNICALL each_reference(jvmtiHeapReferenceKind k, const jvmtiHeapReferenceInfo *i, jlong ct, jlong rt,
+                                   jlong size, jlong *tag, jlong *rtag, jint len, void *user) {
     struct refstop *s = user;
     if (s->oracle && s->walked && rtag) { // no root; with the oracle alone
         reforacle_edge(k, tag, rtag);

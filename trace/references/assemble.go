@@ -17,7 +17,8 @@ type Definitions struct {
 	Thread func(id uint64) (trace.Thread, bool)
 }
 
-// Assembler makes listings of the parts that a probe has sent (trace.RefPart), in the order of the recording. It takes memory for what has come alone, whatever a part promises.
+// Assembler makes listings of the parts that a probe has sent (trace.RefPart), in the order of the recording. It takes
+// memory for what has come alone, whatever a part promises.
 type Assembler struct {
 	defs Definitions
 	l    *Listing // in the making; nil: none

@@ -21,8 +21,9 @@ const (
 func definitions(t testing.TB) Definitions {
 	types := trace.NewTypeTable(8)
 	all := map[uint64]trace.Type{
-		tNode:   {ID: tNode, Size: 16, Name: "Node"},
-		tArray:  {ID: tArray, Flags: trace.TypeArray | trace.TypeObjArray, Size: 16, Log2: 2, Name: "[Ljava/lang/Object;"},
+		tNode: {ID: tNode, Size: 16, Name: "Node"},
+		tArray: {ID: tArray, Flags: trace.TypeArray | trace.TypeObjArray, Size: 16, Log2: 2,
+			Name: "[Ljava/lang/Object;"},
 		tClass:  {ID: tClass, Flags: trace.TypeVariable, Size: 16, Name: "java/lang/Class"},
 		tLoader: {ID: tLoader, Size: 16, Name: "Loader"},
 	}
@@ -34,8 +35,8 @@ func definitions(t testing.TB) Definitions {
 	return Definitions{Base: 1 << 30, Types: types,
 		Type: func(id uint64) (trace.Type, bool) { x, ok := all[id]; return x, ok },
 		Method: func(id uint64) (trace.Method, bool) {
-			return trace.Method{Class: "LMain;", Name: "main", Lines: []trace.LineEntry{{BCI: 0, Line: 7}, {BCI: 4, Line: 8}}},
-				id == 1
+			lines := []trace.LineEntry{{BCI: 0, Line: 7}, {BCI: 4, Line: 8}}
+			return trace.Method{Class: "LMain;", Name: "main", Lines: lines}, id == 1
 		},
 		Thread: func(id uint64) (trace.Thread, bool) { return trace.Thread{Name: "worker"}, id == 1 }}
 }
@@ -51,11 +52,13 @@ func parts() []*trace.RefPart {
 	return []*trace.RefPart{
 		{Listing: 3, N: 1, Flags: trace.RefFirst, HasAbout: true,
 			About: trace.References{GC: 9, Objects: 4, Slots: 5, NumRoots: 1, Missing: "a\nb"},
-			Classes: []trace.RefClass{{ID: 1, Type: tNode, Slots: 2, Statics: 1}, {ID: 2, Type: tArray, Kind: trace.RefObjArray},
-				{ID: 3, Type: tClass, Kind: trace.RefMirror}, {ID: 4, Type: tLoader}},
+			Classes: []trace.RefClass{{ID: 1, Type: tNode, Slots: 2, Statics: 1},
+				{ID: 2, Type: tArray, Kind: trace.RefObjArray}, {ID: 3, Type: tClass, Kind: trace.RefMirror},
+				{ID: 4, Type: tLoader}},
 			Fields: []trace.RefField{{Class: 1, Slot: 1, Declared: 1, Name: "next", Sig: "LNode;"},
 				{Class: 1, Flags: trace.RefStatic, Declared: 1, Name: "cache"}},
-			Extra: []trace.RefExtra{{From: 16, To: 6, Kind: trace.RefDefines}, {From: 6, To: 0, Kind: trace.RefResolved}},
+			Extra: []trace.RefExtra{{From: 16, To: 6, Kind: trace.RefDefines},
+				{From: 6, To: 0, Kind: trace.RefResolved}},
 			Roots: []trace.RefRoot{{Target: 1, Kind: trace.RootStack, Thread: 1, Method: 1, BCI: 6}}},
 		// Node at 0, array of 2 at 2
 		{Listing: 3, N: 2, Lists: [][]byte{{0, tNode + 1, tArray + 1, 2, 0}}, Slots: [][]byte{words(0, 3, 1)}},
@@ -76,7 +79,8 @@ func TestAssemble(t *testing.T) {
 		}
 		l = got
 	}
-	if l.Collection != 9 || !slices.Equal(l.Missing, []string{"a", "b"}) || !slices.Equal(l.Addr, []uint32{0, 2, 6, 16}) {
+	if l.Collection != 9 || !slices.Equal(l.Missing, []string{"a", "b"}) ||
+		!slices.Equal(l.Addr, []uint32{0, 2, 6, 16}) {
 		t.Fatalf("%+v", l)
 	}
 	node, array, mirror, loader := l.Of(0), l.Of(1), l.Of(2), l.Of(3)

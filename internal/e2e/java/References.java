@@ -50,6 +50,7 @@ public class References {
         System.gc();
         System.out.println("ready " + Constants.CONSTANT.hashCode());
         while (!Files.exists(Path.of(a[0]))) Thread.sleep(20);
-        System.out.println("done " + strong.hashCode());
+        System.out.println(strong.hashCode());
+        System.out.println("done");
     }
 }
