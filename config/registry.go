@@ -105,7 +105,7 @@ var Groups = []Group{
 			Wins: "None: with overhead_cpu, the one that is reached first counts.", Reload: AtOnce},
 		{Key: "max_sync_pause", Kind: Duration, Default: "250ms", Zero: "unlimited",
 			Help: "Longest time that a sync point may add to a pause, 1ms to 1m. A longer listing is " +
-				"spread over pauses (Serial, Parallel), or the depth becomes samples (G1).",
+				"spread over pauses: 10 ms each, or a fifth of the pause if that is more.",
 			Wins: "A budget of overhead_cpu that leaves less time overrides it.", Reload: NextAttach},
 		{Key: "emergency", Kind: Choice, Choices: []string{"walk", "gc", "off"}, Placeholder: "MODE",
 			Default: "walk",

@@ -64,7 +64,7 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 	if Lookup("max_sync_pause").Usage() != "Longest time that a sync point may add to a pause, 1ms to 1m. "+
-		"A longer listing is spread over pauses (Serial, Parallel), or the depth becomes samples (G1). "+
+		"A longer listing is spread over pauses: 10 ms each, or a fifth of the pause if that is more. "+
 		"Default 250ms; 0s = unlimited." {
 		t.Error(Lookup("max_sync_pause").Usage())
 	}

@@ -12,6 +12,7 @@ type ramp struct {
 
 // Slice takes in a part of a listing. Its error is that of the tokens; nothing is known then.
 func (l *Live) Slice(s *trace.Slice) error {
+	l.sweeps.Slice(s.First(), s.Last())
 	r := &l.ramp
 	if s.First() {
 		r.open, r.number = true, s.Ramp

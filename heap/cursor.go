@@ -35,6 +35,7 @@ type Collection struct {
 	Known                bool   // the state after it is known
 	Partial              bool   // of the state, a part is known: that which the slices of a listing have had so far
 	Synced               bool   // it has a sync point, or the last slice of one
+	Slice                uint64 // of its slice, trace.SliceFirst and trace.SliceLast
 	Objects, Bytes       uint64 // of the state, or of the part that is known
 	Unlisted             uint64 // if partial: bytes that no slice has listed yet; the rest of the state is in them
 	Used                 uint64 // bytes, all spaces, after it

@@ -24,7 +24,9 @@ func (r *Cursor) slice(b trace.Block) error {
 	if c != nil {
 		r.matcher.Spaces = c.Spaces
 		c.SyncProbe += s.Probe
+		c.Slice = s.Flags & (trace.SliceFirst | trace.SliceLast)
 	}
+	r.sweeps.Slice(s.First(), s.Last())
 	start := !r.follows && s.First()
 	follows, find, err := r.model.slice(s)
 	if err != nil {
@@ -40,6 +42,7 @@ func (r *Cursor) slice(b trace.Block) error {
 	}
 	r.weigh()
 	if s.Last() {
+		r.matcher.Swept = r.matcher.Swept && r.sweeps.Swept
 		r.Adopt(s.Samples, r.Site, find)
 		if c != nil {
 			c.Synced = true

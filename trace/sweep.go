@@ -10,6 +10,7 @@ type Sweeps struct {
 	gc          uint64
 	sweeping    bool // a Remark, and no Cleanup yet
 	sure        bool // sweeping is known: no collection is missing in which it could have changed
+	rolled      bool // nothing was swept since the first slice of the listing under way
 }
 
 // JVM takes in what the recording is a recording of.
@@ -20,14 +21,15 @@ func (s *Sweeps) Pause(p *Pause) {
 	if s.gc == 0 {
 		s.sure = s.atStart && p.GC == 1
 	} else if p.GC != s.gc+1 {
-		s.sure = false
+		s.sure, s.rolled = false, false
+		s.Swept = s.Swept || s.g1 // for all that is known
 	}
 	s.gc = p.GC
 	switch p.Kind {
 	case PauseRemark:
-		s.Swept, s.sweeping, s.sure = true, true, true
+		s.Swept, s.sweeping, s.sure, s.rolled = true, true, true, false
 	case PauseCleanup:
-		s.Swept, s.sweeping, s.sure = true, false, true
+		s.Swept, s.sweeping, s.sure, s.rolled = true, false, true, false
 	case PauseFull: // it ends a marking
 		s.sweeping, s.sure = false, true
 	}
@@ -36,6 +38,17 @@ func (s *Sweeps) Pause(p *Pause) {
 // Listed takes in that the newest collection has a listing.
 func (s *Sweeps) Listed() {
 	if !s.sweeping {
+		s.Swept = false
+	}
+}
+
+// Slice takes in that the newest collection has a part of a listing. What was listed before a marking ended is swept as
+// if it had not been listed.
+func (s *Sweeps) Slice(first, last bool) {
+	if first {
+		s.rolled = s.sure && !s.sweeping
+	}
+	if last && s.rolled {
 		s.Swept = false
 	}
 }

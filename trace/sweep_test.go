@@ -2,51 +2,35 @@ package trace
 
 import "testing"
 
-// TestSweeps: G1 may have overwritten what a listing has once said, from a Remark to the Cleanup, and as long as it is
-// not known whether there was one.
-func TestSweeps(t *testing.T) {
-	const young, remark, cleanup, full, listed, lost = PauseYoung, PauseRemark, PauseCleanup, PauseFull, 100, 101
-	for _, c := range []struct {
-		name         string
-		does         []uint64
-		serial, late bool
-		swept, doubt bool
+// TestSweepsSlices: what a listing in slices has listed before a marking ended may have fillers over it afterwards, and
+// a gap may hide a marking.
+func TestSweepsSlices(t *testing.T) {
+	const young, remark, cleanup = PauseYoung, PauseRemark, PauseCleanup
+	for name, c := range map[string]struct {
+		kinds       []uint64 // 0: a lost collection
+		first, last int      // which of them have the first slice and the last
+		swept       bool
 	}{
-		{name: "no marking", does: []uint64{young, listed, young}},
-		{name: "since a Remark", does: []uint64{young, listed, remark}, swept: true, doubt: true},
-		{name: "a listing within", does: []uint64{remark, listed, young}, swept: true, doubt: true},
-		{name: "a listing behind the Cleanup", does: []uint64{remark, cleanup, listed, young}},
-		{name: "a Cleanup behind the listing", does: []uint64{remark, listed, cleanup}, swept: true, doubt: true},
-		{name: "ended by a full collection", does: []uint64{remark, full, listed, young}},
-		{name: "collections are missing", does: []uint64{young, listed, lost, young, listed, young}, doubt: true},
-		{name: "missing, then a full one", does: []uint64{young, lost, full, listed, young}},
-		{name: "missing, then a Cleanup", does: []uint64{young, lost, cleanup, listed, young}},
-		{name: "attached", late: true, does: []uint64{young, listed, young}, doubt: true},
-		{name: "attached to Serial", late: true, serial: true, does: []uint64{young, listed, young}},
+		"marked before the first":           {[]uint64{remark, cleanup, young, young}, 2, 3, false},
+		"the first at the cleanup":          {[]uint64{remark, cleanup, young}, 1, 2, false},
+		"a marking in between":              {[]uint64{young, remark, cleanup, young}, 0, 3, true},
+		"the first in a marking":            {[]uint64{remark, young, cleanup, young}, 1, 3, true},
+		"a loss in between":                 {[]uint64{young, young, 0, young}, 1, 3, true},
+		"one marking, and listed after it":  {[]uint64{remark, cleanup, young, remark, cleanup, young}, 2, 2, true},
+		"nothing but young collections":     {[]uint64{young, young, young}, 0, 2, false},
+		"the last comes with the next mark": {[]uint64{young, young, remark}, 0, 2, true},
 	} {
-		var s Sweeps
-		j := JVM{Collector: CollectorG1, Flags: JVMAtStart}
-		if c.late {
-			j.Flags = 0
-		}
-		if c.serial {
-			j.Collector = CollectorSerial
-		}
-		s.JVM(&j)
-		gc := uint64(0)
-		for _, x := range c.does {
-			switch x {
-			case listed:
-				s.Listed()
-			case lost:
-				gc++
-			default:
-				gc++
-				s.Pause(&Pause{GC: gc, Kind: x})
+		s := Sweeps{}
+		s.JVM(&JVM{Collector: CollectorG1, Flags: JVMAtStart})
+		for i, k := range c.kinds {
+			if k == 0 {
+				continue
 			}
+			s.Pause(&Pause{GC: uint64(i + 1), Kind: k})
+			s.Slice(i == c.first, i == c.last)
 		}
-		if s.Swept != c.swept || s.Doubt() != c.doubt {
-			t.Errorf("%s: swept %v, doubt %v", c.name, s.Swept, s.Doubt())
+		if s.Swept != c.swept {
+			t.Errorf("%s: swept %v", name, s.Swept)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (k *CountCheck) Collection(r *heap.Replay, c *heap.Collection) {
 	if k.lost {
 		return
 	}
-	k.since.Collection(c)
+	k.since.Of(r)(c)
 	n, err := k.counter.Next()
 	if err != nil || n.GC != c.GC {
 		k.lost = true

@@ -38,12 +38,13 @@ func Summaries(r *heap.Replay) *SummaryCheck {
 
 // Collection compares c with what a summary says of it. It must get each collection that r gives.
 func (k *SummaryCheck) Collection(c *heap.Collection) {
+	k.since.Of(k.r)(c)
 	if s := k.at; s != nil && c.GC >= s.At {
-		if k.at = nil; c.GC == s.At && c.Synced && c.Known {
+		// A listing in one piece is exact whatever was swept before.
+		if k.at = nil; c.GC == s.At && c.Synced && c.Known && (c.Slice == 0 || !k.since.Swept) {
 			k.sums(s)
 		}
 	}
-	k.since.Collection(c)
 	row := replayed{collectionRow(c), k.since.Swept}
 	if t, ok := k.summarized[c.GC]; ok {
 		delete(k.summarized, c.GC)

@@ -101,7 +101,7 @@ func countPoints[R heap.Reader](bytes bool, count func() R, open func() *heap.Re
 	var since SinceSweep
 	swept := false
 	if err = Each(r, func(c *heap.Collection) bool {
-		since.Collection(c)
+		since.Of(r)(c)
 		swept = swept || since.Swept
 		if c.Known {
 			out = append(out, PointOf(r.Position().Symbols, c))
@@ -222,7 +222,7 @@ func OpenTypes[R heap.Reader](
 	if ref == "last" {
 		r := count()
 		var since SinceSweep
-		at, known, err := toEnd(r, since.Collection)
+		at, known, err := toEnd(r, since.Of(r))
 		switch {
 		case err != nil:
 			return nil, nil, err
@@ -240,7 +240,7 @@ func OpenTypes[R heap.Reader](
 	}
 	r := count()
 	var since SinceSweep
-	c, err := at(r, gc, since.Collection)
+	c, err := at(r, gc, since.Of(r))
 	if Counts(r) && (heap.Unsure(r) || since.Swept) {
 		r := open()
 		c, err = At(r, gc)

@@ -147,7 +147,7 @@ func TestOddRecordings(t *testing.T) {
 				if trouble != nil {
 					t.Errorf("%s: %v", args, trouble)
 				}
-				if d := time.Since(begun); d > 3*time.Second {
+				if d := time.Since(begun); d > time.Minute { // tenths of a second where nothing else runs
 					t.Errorf("%s takes %v", args, d)
 				}
 				text := string(out) + string(errs)

@@ -211,7 +211,11 @@ func (a assault) run(t *testing.T) *ending {
 			return strings.HasPrefix(out.String(), "pid ") && (len(m) > 0 || errs.String() != "")
 		})
 		if a.grow {
-			wait(4*time.Second, func() bool {
+			// It has grown, or cannot: by then the JVM has had time to fill it, however busy the machine is.
+			wait(40*time.Second, func() bool {
+				if spent, err := cpuTime(c.Process.Pid); err != nil || spent > 300 {
+					return true
+				}
 				m, _ := filepath.Glob(filepath.Join(a.dir, "heapcam-*.ring"))
 				for _, f := range m {
 					if st, err := os.Stat(f); err == nil && st.Size() > 5<<20 {
@@ -292,4 +296,16 @@ func (e *ending) well(t *testing.T, what string) {
 	if n := e.lines(); n > 1 || n == 0 && !reported {
 		t.Errorf("%s: %d lines of the probe, rings %v\n%s", what, n, e.states, tail(e.errs))
 	}
+}
+
+// partOf gives the I-th of N parts of a list if which is I/N, else all of it.
+func partOf(list []string, which string) (out []string) {
+	i, n := 0, 1
+	if found, _ := fmt.Sscanf(which, "%d/%d", &i, &n); found != 2 {
+		return list
+	}
+	for ; n > 0 && i < len(list); i += n {
+		out = append(out, list[i])
+	}
+	return out
 }

@@ -127,12 +127,20 @@ func number(t *testing.T, file, key string) int {
 // cpu gives the CPU time of a process, in hundredths of a second.
 func cpu(t *testing.T, pid int) int {
 	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	n, err := cpuTime(pid)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return n
+}
+
+func cpuTime(pid int) (int, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
 	}
 	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
 	u, _ := strconv.Atoi(f[11])
 	s, _ := strconv.Atoi(f[12])
-	return u + s
+	return u + s, nil
 }

@@ -45,7 +45,7 @@ func TestProbeFaults(t *testing.T) {
 	t.Parallel()
 	lib, fail := probeLibrary(t), compiled(t, "libfaults.so", faultsSource, "-O1", "-ldl")
 	majors := []int{17, 25}
-	only := os.Getenv("HEAPCAM_FAULT") // NAME, or NAME:N:COUNT:ERRNO
+	only := os.Getenv("HEAPCAM_FAULT") // NAME, NAME:N:COUNT:ERRNO, or I/N: one of N parts of the list, from 0 on
 	one := func(t *testing.T, i int, fault string, more ...string) {
 		a := assault{major: majors[i%2], gc: collectors[i%3], lib: lib, grow: true, probe: ",interval=0",
 			env: append([]string{"LD_PRELOAD=" + fail, "FAULT=" + fault}, more...)}
@@ -93,6 +93,7 @@ func TestProbeFaults(t *testing.T) {
 	if strings.Contains(only, ":") {
 		todo = []string{only}
 	}
+	todo = partOf(todo, only)
 	next := make(chan int)
 	var wg sync.WaitGroup
 	for range 3 {

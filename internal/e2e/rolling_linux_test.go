@@ -39,3 +39,58 @@ func TestRollingListing(t *testing.T) {
 		verify(t, rec.dir, 1)
 	})
 }
+
+// TestRollingRegions is the same for G1, whose regions change their kind while a listing goes on: mixed collections,
+// classes that are unloaded, large objects and, in a second run, full collections. Listings have stops of their own.
+func TestRollingRegions(t *testing.T) {
+	needReader(t)
+	majors, fulls := []int{25}, []string{"700"}
+	if full {
+		majors, fulls = append(majors, 17), append(fulls, "0")
+	}
+	for _, every := range fulls {
+		eachPair(t, majors, []string{"G1"}, func(t *testing.T, major int, gc string) {
+			p := program{major: major, gc: gc, heap: "200m", main: "Swirl", limit: "12MiB",
+				opts:  []string{"-Xmn20m", "-XX:InitiatingHeapOccupancyPercent=20"},
+				flags: []string{"--max-sync-pause", "1ms"}, args: []string{"2000", "400", every}}
+			if major == 25 {
+				p.opts = append(p.opts, "-XX:+UseCompactObjectHeaders")
+			}
+			r := p.start(t)
+			r.finish(t)
+			dump := slicesAgree(t, r)
+			if strings.Contains(dump, "depth=samples") {
+				t.Error("a pause was recorded at depth samples")
+			}
+		})
+	}
+}
+
+// slicesAgree verifies what r has recorded, listings in slices, and gives its dump.
+func slicesAgree(t *testing.T, r *running) string {
+	rec := r.recorded(t)
+	dump, _, _ := heapcam(t, "dump", "--brief", rec.dir)
+	if n := strings.Count(dump, "slice gc="); n < 4 {
+		t.Errorf("%d slices", n)
+	}
+	verify(t, rec.dir, 1)
+	return dump
+}
+
+// TestRollingLosses: three epochs of each twelve do not fit, and the next one says what a reader has to forget.
+func TestRollingLosses(t *testing.T) {
+	needReader(t)
+	somePair(t, "rolling losses", []int{17, 25}, []string{"Parallel", "G1"},
+		func(t *testing.T, major int, gc string) {
+			p := program{major: major, gc: gc, heap: "200m", main: "Swirl", limit: "16MiB", opts: []string{"-Xmn20m"},
+				flags: []string{"--max-sync-pause", "1ms"}, args: []string{"1500", "300", "0"}, probe: "lose=12"}
+			if gc == "G1" {
+				p.opts = append(p.opts, "-XX:InitiatingHeapOccupancyPercent=20")
+			}
+			r := p.start(t)
+			r.finish(t)
+			if dump := slicesAgree(t, r); !strings.Contains(dump, "  lost since=") {
+				t.Error("no epoch tells of lost ones")
+			}
+		})
+}

@@ -77,6 +77,7 @@ func TestFakeJVM(t *testing.T) {
 	}
 	for libc, cc := range compilers {
 		t.Run(libc, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			j := jvm{heapcam: heapcam, probe: probe, program: build(t, cc, dir), dir: dir}
 			t.Run("refuses in one line", j.refuses)
@@ -149,11 +150,11 @@ func (j jvm) recorded(t *testing.T) {
 		}
 	}()
 	dir := filepath.Join(rings, fmt.Sprintf("heapcam-%d", os.Getuid()))
-	for i := 0; i < 100; i++ {
+	const busy = time.Minute // nothing takes as long, but on a machine that does much else
+	for end := time.Now().Add(busy); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if _, err := os.Stat(socket); err == nil {
 			break
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	said, stderr, err := j.run("dir="+dir+",ring=4194304,fault_at=7", "400", "end")
 	state := regexp.MustCompile(`^400 collections, (\d+) objects, (\d+) bytes, .* (\d+) faults of others, (\d+) of`)
@@ -165,8 +166,7 @@ func (j jvm) recorded(t *testing.T) {
 		t.Error("the second process was not killed")
 	}
 	var found []string
-	for i := 0; i < 200 && len(found) < 2; i++ {
-		time.Sleep(50 * time.Millisecond)
+	for end := time.Now().Add(busy); len(found) < 2 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		b, _ := exec.Command(j.heapcam, "status", "--socket", socket, "--out", out, "--json").Output()
 		if n := len(regexp.MustCompile(`"phase": "(ended|gone|killed)"`).FindAll(b, -1)); n == 2 {
 			found, _ = filepath.Glob(filepath.Join(out, "fakejvm-*"))

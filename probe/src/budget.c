@@ -58,8 +58,10 @@ bool budget_listing_too_long(bool due, uint64_t bytes) {
     return too_long;
 }
 
+uint64_t budget_guess(uint64_t bytes) { return (bytes >> 10) * list_rate; }
+
 uint64_t budget_listing(uint64_t bytes) {
-    uint64_t ns = (bytes >> 10) * list_rate;
+    uint64_t ns = budget_guess(bytes);
     atomic_store_explicit(ring64(HC_RING_OFF_SYNC_PREDICTED), ns, memory_order_relaxed);
     too_long = false;
     atomic_store_explicit(ring32(HC_RING_OFF_SYNC_TOO_LONG), 0, memory_order_relaxed);

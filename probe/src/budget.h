@@ -18,6 +18,7 @@ bool budget_listing_too_long(bool due, uint64_t bytes);
 bool budget_too_long(void); // what that said last
 // Where a listing may be spread over pauses none is too long: ns that one of so many bytes would take.
 uint64_t budget_listing(uint64_t bytes);
+uint64_t budget_guess(uint64_t bytes); // the same, of a part
 void budget_sliced(uint64_t cpu_ns, uint64_t bytes); // what a part of one took
 uint64_t budget_slice(uint64_t pause_ns);            // ns that a pause that took so long may list; 0: no limit
 struct listing_cost {

@@ -59,7 +59,7 @@ bool epoch_init(void) {
     last_finish = now_ns();
     char why[HC_MAX_REASON];
     if (vm_late(why)) pause_count_collections(); // not before the heap exists: then none has been
-    return marks_init(heapmap()->areas());
+    return ramp_init() && marks_init(heapmap()->areas());
 }
 
 uint64_t epoch_number(void) { return atomic_load_explicit(&epoch_no, memory_order_relaxed); }
@@ -218,7 +218,7 @@ static void put_epoch(struct finish *f) {
     } else {
         newer = ramp_put_lost(&f->e, &maps);
         put_moves(f);
-        if (kind_evacuates(f->kind) && f->flags & HC_PF_EXACT) ramp_evacuated();
+        if (f->flags & HC_PF_EXACT) ramp_emptied(&maps, kind_evacuates(f->kind));
     }
     look_at_eden(f);
     if (f->to_ring) samples_resolve(&f->e, &maps.finish);
@@ -262,10 +262,12 @@ static bool put_slice(struct finish *f) {
     struct slice s = {&maps, f->epoch, now + may, f->reason, f->with_eden};
     ramp_put_slice(&f->e, &s);
     if (!f->e.over) return true;
-    if (f->reason)
+    if (f->reason) {
         ask_again(f);
-    else
+    } else {
         f->e = epoch; // the next pause has it
+        atomic_store_explicit(&listing_did_not_fit, true, memory_order_relaxed);
+    }
     return true;
 }
 
@@ -274,7 +276,9 @@ static void put_listing(struct finish *f) {
     // a listing whose only reason is a greater depth is aborted when the budget is spent
     bool budgeted = f->reason == HC_SYNC_DEPTH && f->may;
     struct listing l = {&maps, f->epoch, f->reason, f->with_eden, f->depth, budgeted ? f->begin + f->may : 0};
-    if (f->depth != HC_DEPTH_SAMPLES && budget_listing_too_long(true, bytes))
+    uint64_t now = now_ns(), slice = ramp_allowed() ? budget_slice(now - start_time) : 0;
+    if (slice && !budgeted) l.until = now + slice; // it should take less; if it does not, the next pause lists a slice
+    if (f->depth != HC_DEPTH_SAMPLES && !ramp_allowed() && budget_listing_too_long(true, bytes))
         f->e.over = true; // the next pause is recorded at depth samples
     else
         listing_put(&f->e, &l);
@@ -286,8 +290,10 @@ static void put_listing(struct finish *f) {
         end_without_listing(f);
         return;
     }
-    if (!ramp_allowed()) (void)budget_listing_too_long(true, bytes); // else the next pause lists a slice
+    if (!ramp_allowed()) (void)budget_listing_too_long(true, bytes);
+    bool room = slice && now_ns() > now + slice; // time ended, not the room
     ask_again(f);
+    if (room) atomic_store_explicit(&listing_did_not_fit, false, memory_order_relaxed);
 }
 
 static void predict_listing(const struct finish *f) {

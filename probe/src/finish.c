@@ -44,7 +44,8 @@ void finish_begin(struct finish *f, uint64_t bytes) {
 
 void finish_commit(struct finish *f) {
     ring_publish_in_pause(); // the counters first: who sees the epoch has them
-    f->committed = f->fits && (f->to_ring ? ring_commit(&f->e, true) : reserve_commit(&f->e));
+    bool lost = opt.lose && f->epoch > opt.lose && f->epoch % opt.lose + 3 >= opt.lose;
+    f->committed = !lost && f->fits && (f->to_ring ? ring_commit(&f->e, true) : reserve_commit(&f->e));
     if (f->to_ring) defs_committed(f->committed), samples_committed(f->committed);
 }
 

@@ -11,6 +11,7 @@
 
 struct listed {
     uint64_t objects, bytes;
+    uint64_t humongous; // of these, bytes that no walk has read: of humongous objects
 };
 
 // evac: young space was evacuated by this pause.
@@ -21,7 +22,7 @@ struct heapwalk {
     // What is new in places that were not emptied. What was granted in this pause and has no header yet leaves
     // m->finish.
     void (*births)(struct walker *w, struct heapmaps *m, bool evac);
-    void (*freed)(struct enc *e, const struct heapmaps *m, bool evac); // regions that were simply freed
+    void (*freed)(struct walker *w, const struct heapmaps *m, bool evac); // regions that were simply freed
     void (*list)(struct walker *w, struct heapmaps *m, bool with_eden, struct listed *sum);
 };
 extern const struct heapwalk heapwalk_linear, heapwalk_g1;

@@ -27,7 +27,7 @@ static bool moves(struct walker *w, const struct heapmaps *m, bool evac) {
     for (uint32_t i = 0; i < regions_in_both(m); i++) {
         const struct area *s = &m->start.area[i];
         if (s->kind != HC_SPACE_EDEN && evacuated(m, i, evac) && used(s))
-            ok &= walk_moves(w, s->bottom, s->top, s->kind == HC_SPACE_OLD ? SRC_OLD : SRC_FROM);
+            ok &= walk_moves(w, s->bottom, s->top, s->kind == HC_SPACE_OLD ? SRC_OLD : SRC_FROM, uncounted_in(w, i));
     }
     return ok;
 }
@@ -36,7 +36,7 @@ static bool eden(struct walker *w, const struct heapmaps *m) {
     bool ok = true;
     for (uint32_t i = 0; i < regions_in_both(m); i++) {
         const struct area *s = &m->start.area[i];
-        if (s->kind == HC_SPACE_EDEN && used(s)) ok &= walk_moves(w, s->bottom, s->top, SRC_EDEN);
+        if (s->kind == HC_SPACE_EDEN && used(s)) ok &= walk_moves(w, s->bottom, s->top, SRC_EDEN, 0);
     }
     return ok;
 }
@@ -62,7 +62,8 @@ static void births(struct walker *w, struct heapmaps *m, bool evac) {
     }
 }
 
-static void freed(struct enc *e, const struct heapmaps *m, bool evac) {
+static void freed(struct walker *w, const struct heapmaps *m, bool evac) {
+    struct enc *e = w->e;
     uint8_t *at = blob_begin(e, HC_EV_FREED);
     uint64_t prev = 0;
     for (uint32_t i = 0; i < regions_in_both(m); i++) {
@@ -71,7 +72,7 @@ static void freed(struct enc *e, const struct heapmaps *m, bool evac) {
         bool old = s->kind == HC_SPACE_OLD && f->kind != HC_SPACE_OLD && !evac;
         if (!hum && !old) continue;
         uint64_t end = hum ? humongous_end(s->bottom) : s->top;
-        walk_dead(s->bottom, end);
+        walk_dead(s->bottom, end, uncounted_in(w, i));
         uint64_t b = WORD(s->bottom), n = (end - s->bottom) >> 3;
         put_s(e, (int64_t)(b - prev));
         put_u(e, n);
@@ -82,7 +83,7 @@ static void freed(struct enc *e, const struct heapmaps *m, bool evac) {
 
 static void list(struct walker *w, struct heapmaps *m, bool with_eden, struct listed *sum) {
     (void)with_eden; // no collection of G1 leaves objects in eden that it lists
-    for (uint32_t i = 0; !graves_known && i < m->finish.n; i++) graves_drop(i);
+    if (!graves_known) graves_begin(m->finish.n);
     m->finish.eden_known = 0;
     for (uint32_t i = 0; i < m->finish.n; i++) {
         struct area *f = &m->finish.area[i];
@@ -92,9 +93,11 @@ static void list(struct walker *w, struct heapmaps *m, bool with_eden, struct li
                 f->kind = HC_SPACE_FREE;
                 continue;
             }
-            walk_list(w, f->bottom, humongous_end(f->bottom), &sum->objects, &sum->bytes);
+            uint64_t end = humongous_end(f->bottom);
+            walk_list(w, f->bottom, end, &sum->objects, &sum->bytes);
+            sum->humongous += end - f->bottom;
         } else if (f->kind == HC_SPACE_OLD || f->kind == HC_SPACE_SURVIVOR || f->kind == HC_SPACE_ARCHIVE) {
-            if (walk_list_living(w, f->bottom, f->top, &sum->objects, &sum->bytes) != f->top && !w->e->over)
+            if (walk_list_living(w, f->bottom, f->top, &sum->objects, &sum->bytes, NULL) != f->top && !w->e->over)
                 unknown_class("a class word in a region is unknown", f->bottom);
         }
     }

@@ -14,14 +14,14 @@ static bool emptied(const struct heapmaps *m) {
 static bool moves(struct walker *w, const struct heapmaps *m, bool evac) {
     const struct area *s = m->start.area;
     bool ok = true;
-    if (evac && used(&s[FROM])) ok &= walk_moves(w, s[FROM].bottom, s[FROM].top, SRC_FROM);
-    if (evac && used(&s[TO])) ok &= walk_moves(w, s[TO].bottom, s[TO].top, SRC_FROM);
+    if (evac && used(&s[FROM])) ok &= walk_moves(w, s[FROM].bottom, s[FROM].top, SRC_FROM, uncounted_in(w, FROM));
+    if (evac && used(&s[TO])) ok &= walk_moves(w, s[TO].bottom, s[TO].top, SRC_FROM, uncounted_in(w, TO));
     return ok;
 }
 
 static bool eden(struct walker *w, const struct heapmaps *m) {
     const struct area *s = &m->start.area[EDEN];
-    return !used(s) || walk_moves(w, s->bottom, s->top, SRC_EDEN);
+    return !used(s) || walk_moves(w, s->bottom, s->top, SRC_EDEN, 0);
 }
 
 static void births(struct walker *w, struct heapmaps *m, bool evac) {

@@ -20,11 +20,10 @@ static void list_all(struct enc *e, const struct listing *l) {
     if (c.sooner) list_until = l->until;
     uint8_t *at = blob_begin(e, HC_EV_LIST);
     struct walker w = walker_on(e, NULL);
-    struct listed sum = {0, 0};
+    struct listed sum = {0, 0, 0};
     heapwalk()->list(&w, l->maps, l->with_eden, &sum);
-    if (!e->over && marks_there()) graves_known = true;
     c.ended = now_ns(), c.cpu = cpu_ns() - cpu;
-    c.bytes = sum.bytes, c.total = heapmap()->list_bytes(&l->maps->finish);
+    c.bytes = sum.bytes - sum.humongous, c.total = heapmap()->list_bytes(&l->maps->finish);
     c.until = list_until, c.over = e->over;
     budget_listed(&c);
     blob_end(e, at);

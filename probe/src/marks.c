@@ -95,13 +95,16 @@ const uint64_t *marks_of(uint64_t bottom, uint64_t top, uint64_t *seen) {
     char *r = rdp(rdp(vm.g1_table) + 8 * i);
     uint64_t to = rd64(r + hr_marked), next = rd64(r + hr_marked + 8), live = rd64(r + hr_marked + 16),
              next_live = rd64(r + hr_marked + 24);
-    if (to < bottom || to > top || next < bottom || next > top || live > to - bottom || next_live > top - bottom) {
+    // What is listed may end below the top: a region grows while a listing is spread over pauses.
+    uint64_t end = rd64(r + vm.hr_top);
+    if (to < bottom || to > end || next < bottom || next > end || live > to - bottom || next_live > end - bottom) {
         marks_distrust();
         violation("the marks of a region are invalid", bottom);
     }
     // Closed archive regions are not marked: all in them lives.
     *seen =
         vm.g1_archive_mask && (int)rd32(r + vm.hr_tag) & vm.g1_archive_mask && rd32(r + vm.hr_tag) & 1 ? bottom : to;
+    if (*seen > top) *seen = top;
     const uint64_t *bits = (const uint64_t *)rdp(rdp((void *)newest) + covers + 24);
     if (*seen > bottom)
         need_memory((uint64_t)bits + ((bottom - (uint64_t)vm.heap_base) >> (3 + mark_shift)),
@@ -122,8 +125,10 @@ uint64_t marks_in(const uint64_t *bits, uint64_t lo, uint64_t hi) {
     return n;
 }
 
+static uint64_t region_at(uint64_t a) { return (a - (uint64_t)vm.heap_base) / vm.region_bytes; }
+
 void grave_dig(uint64_t lo, uint64_t hi) {
-    grave_in[(lo - (uint64_t)vm.heap_base) / vm.region_bytes] = 1;
+    grave_in[region_at(lo)] |= GRAVES_SOME;
     for (uint64_t i = WORD(lo), n = WORD(hi) - i, k; n; i += k, n -= k) {
         k = 64 - (i & 63) < n ? 64 - (i & 63) : n;
         graves[i >> 6] |= (k == 64 ? ~0ull : (1ull << k) - 1) << (i & 63);
@@ -142,10 +147,27 @@ uint64_t grave_words(uint64_t a, uint64_t hi) {
 
 void graves_drop(uint32_t region) {
     if (!grave_in || !grave_in[region]) return;
+    bool some = grave_in[region] & GRAVES_SOME;
     grave_in[region] = 0;
+    if (!some) return;
     memset((uint8_t *)graves + (uint64_t)region * (vm.region_bytes >> 6), 0, vm.region_bytes >> 6);
 }
 
 bool graves_at(uint64_t bottom) {
-    return graves_known && grave_in[(bottom - (uint64_t)vm.heap_base) / vm.region_bytes];
+    return graves_known && grave_in[region_at(bottom)] & GRAVES_SOME;
 }
+
+void graves_begin(uint32_t regions) {
+    if (!marks_there()) return;
+    for (uint32_t i = 0; i < regions; i++) {
+        graves_drop(i);
+        grave_in[i] = GRAVES_ASK;
+    }
+    graves_known = true;
+}
+
+bool graves_ask(uint64_t bottom) {
+    return graves_known && marks_there() && grave_in[region_at(bottom)] & GRAVES_ASK;
+}
+
+void graves_asked(uint64_t bottom) { grave_in[region_at(bottom)] &= (uint8_t)~GRAVES_ASK; }

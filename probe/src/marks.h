@@ -37,9 +37,14 @@ static inline uint64_t marked_from(const uint64_t *bits, uint64_t a, uint64_t hi
 extern bool marks_clean; // a full collection has just made them: there is none inside of an object, as there is after
                          // an evacuation failure
 extern HIDDEN uint64_t *graves; // one bit a word of heap: of an object that no listing counts
-extern uint8_t *grave_in;       // regions that have any
-extern bool
-    graves_known; // no dead object is listed, but those that died since the newest marking of which a listing was made
+extern uint8_t *grave_in;       // of a region: GRAVES_*
+enum { GRAVES_SOME = 1, GRAVES_ASK = 2 };
+// No dead object is listed, but those that died since the newest marking of which a listing was made. A listing asks
+// the marks of a region once after graves_begin.
+extern bool graves_known;
+void graves_begin(uint32_t regions);
+bool graves_ask(uint64_t bottom);
+void graves_asked(uint64_t bottom);
 void grave_dig(uint64_t lo, uint64_t hi);
 uint64_t grave_words(uint64_t a, uint64_t hi); // from a on, which is one
 void graves_drop(uint32_t region);

@@ -34,12 +34,13 @@ bool moves_put(struct enc *e, struct heapmaps *m, int kind, int depth) {
     if (evac && depth == HC_DEPTH_FULL) ok &= put_eden(e, m, heapmap()->to_walk(m, evac).eden, &eden_ns);
 
     w = walker_on(e, &m->finish);
+    w.uncounted = ramp_uncounted();
     at = blob_begin(e, HC_EV_BIRTHS);
     heapwalk()->births(&w, m, evac);
     blob_end(e, at);
     if (!e->over && walk_ndest()) violation("a destination is not the start of an object", walk_ndest());
 
-    if (heapwalk()->freed) heapwalk()->freed(e, m, evac);
+    if (heapwalk()->freed) heapwalk()->freed(&w, m, evac);
     // others walk old space for what was freed
     if (evac) budget_learn_rest(cpu_ns() - begun - eden_ns, heapmap()->to_walk(m, evac).rest);
     return ok;

@@ -26,6 +26,8 @@ static bool set_for_test(const char *name, unsigned long long n) {
         opt.fault_at = n;
     else if (!strcmp(name, "fault_until"))
         opt.fault_until = n;
+    else if (!strcmp(name, "lose"))
+        opt.lose = (uint32_t)(n & 0xffff);
     else if (!strcmp(name, "late"))
         opt.late = n < 60000 ? (uint32_t)n : 0;
     else if (!strcmp(name, "first_type"))

@@ -19,6 +19,7 @@ struct options {
     int untested;
     uint64_t fault_at, max_sync; // fault_at: a test's, an epoch; max_sync: ns that a listing may take; 0: any
     uint64_t fault_until; // a test's: epochs from fault_at to this one meet an unknown class word in each listing
+    uint32_t lose;        // a test's: of so many epochs, the last three do not fit into the ring; 0: all do
     uint32_t first_type;  // a test's: ids of types begin behind it
     uint32_t late;        // a test's: ms until the control thread begins
     enum { NAMES_FOLDED, NAMES_OFF, NAMES_FULL } names; // of threads

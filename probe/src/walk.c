@@ -111,7 +111,7 @@ HOT uint64_t next_hole(uint32_t *h, uint64_t a) {
 // Where the tokens of an epoch go that has no room: it is walked to its end for what it counts.
 static PER_RECORDING uint8_t nowhere[4096];
 
-HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi) {
+HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi, uint64_t uncounted) {
     struct enc *e = w->e;
     put_s(e, (int64_t)(WORD(lo) - w->prev_end));
     put_u(e, (hi - lo) >> 3);
@@ -123,7 +123,6 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi) 
     uint32_t h = 0;
     bool ok = true, dug = source == SRC_OLD && graves_at(lo);
     uint64_t hole = source == SRC_EDEN ? next_hole(&h, lo) : UINT64_MAX;
-    const bool uncounted = source == SRC_FROM && w->uncounted;
     if (e->end - e->p < TOKEN) e->over = true;
     uint8_t *p = e->over ? nowhere : e->p, *limit = e->over ? nowhere + sizeof nowhere - TOKEN : e->end - TOKEN;
     while (a < hi) {
@@ -165,7 +164,7 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi) 
                     census(o->type, old ? 5 : 0, old ? 1 : 0, bytes);
                 else if (source == SRC_FROM && old)
                     census(o->type, 1, PROMOTED, bytes);
-                if (uncounted) census(o->type, 1, GAINED, bytes);
+                if (source != SRC_EDEN && a < uncounted) census(o->type, source == SRC_OLD ? 5 : 1, GAINED, bytes);
             }
         } else if (source == SRC_EDEN) {
             if (!LIKELY(!skip)) p = leb_long(p, skip << 3 | HC_TOK_SKIP), skip = 0;
@@ -174,7 +173,7 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi) 
         } else {
             skip += bytes >> 3;
             census(o->type, source == SRC_OLD ? 5 : age_bucket(mark),
-                   source == SRC_OLD ? DIED_OLD : uncounted ? DIED_UNCOUNTED : DIED_YOUNG, bytes);
+                   a < uncounted ? DIED_UNCOUNTED : source == SRC_OLD ? DIED_OLD : DIED_YOUNG, bytes);
         }
         a += bytes;
     }
@@ -185,12 +184,12 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi) 
     return ok;
 }
 
-bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source) {
+bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source, uint64_t uncounted) {
     need_memory(lo, hi);
 #define CALL(lay)                                                                                                      \
-    (source == SRC_EDEN   ? moves(lay, SRC_EDEN, w, lo, hi)                                                            \
-     : source == SRC_FROM ? moves(lay, SRC_FROM, w, lo, hi)                                                            \
-                          : moves(lay, SRC_OLD, w, lo, hi))
+    (source == SRC_EDEN   ? moves(lay, SRC_EDEN, w, lo, hi, 0)                                                         \
+     : source == SRC_FROM ? moves(lay, SRC_FROM, w, lo, hi, uncounted)                                                 \
+                          : moves(lay, SRC_OLD, w, lo, hi, uncounted))
     return FOR_LAYOUT(CALL);
 #undef CALL
 }

@@ -14,7 +14,7 @@ struct walker {
     const struct heapmap *map; // after the pause; walk_list needs none
     uint64_t prev_end, prev_dst, lane[4];
     int k;
-    bool uncounted; // of survivor space: a ramp has not counted what is there
+    const uint64_t *uncounted; // by area: below this address a ramp has not counted the objects; NULL: of none
 };
 static inline struct walker walker_on(struct enc *e, const struct heapmap *map) {
     return (struct walker){.e = e, .map = map};
@@ -22,8 +22,11 @@ static inline struct walker walker_on(struct enc *e, const struct heapmap *map) 
 
 enum { SRC_FROM, SRC_OLD, SRC_EDEN };
 // What became of the objects of an evacuated range; source says what a death counts as; eden lists dead objects too and
-// skips holes. Returns false on self-forwarding.
-bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source);
+// skips holes. What lies below uncounted counts apart. Returns false on self-forwarding.
+bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source, uint64_t uncounted);
+static inline uint64_t uncounted_in(const struct walker *w, uint32_t area) {
+    return w->uncounted ? w->uncounted[area] : 0;
+}
 // Objects of [lo, hi) that are no destinations; returns where it had to stop (hi when all was understood).
 uint64_t walk_births(struct walker *w, uint64_t lo, uint64_t hi, bool young, bool all);
 extern uint64_t list_until; // now_ns() at which a listing is aborted (over); 0: never. VM thread in a pause
@@ -31,9 +34,10 @@ extern uint64_t list_until; // now_ns() at which a listing is aborted (over); 0:
 uint64_t walk_list(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes);
 // The same up to list_until, or as far as there is room: stopped then, and nothing is over.
 uint64_t walk_list_part(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes, bool *stopped);
-// Of a region, without what is known to be dead.
-uint64_t walk_list_living(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes);
-void walk_dead(uint64_t lo, uint64_t hi);  // counts deaths of a freed range
+// Of a region, without what is known to be dead. stopped: NULL, or as above.
+uint64_t walk_list_living(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes,
+                          bool *stopped);
+void walk_dead(uint64_t lo, uint64_t hi, uint64_t uncounted); // counts deaths of a freed range
 bool walk_stale(uint64_t lo, uint64_t hi); // notes objects of classes that died; false: not all
 
 bool dest_init(void);

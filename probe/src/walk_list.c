@@ -91,16 +91,21 @@ uint64_t walk_list_part(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *ob
 #undef CALL
 }
 
-uint64_t walk_list_living(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes) {
-#define KNOWN(lay) list(lay, GRAVES, w, lo, hi, objects, bytes, NULL)
-#define ASKED(lay) list(lay, MARKS, w, lo, hi, objects, bytes, NULL)
-    if (graves_known) return graves_at(lo) ? FOR_LAYOUT(KNOWN) : walk_list(w, lo, hi, objects, bytes);
-    return marks_there() ? FOR_LAYOUT(ASKED) : walk_list(w, lo, hi, objects, bytes);
+uint64_t walk_list_living(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes,
+                          bool *stopped) {
+#define ANY(lay) list(lay, ALL, w, lo, hi, objects, bytes, stopped)
+#define KNOWN(lay) list(lay, GRAVES, w, lo, hi, objects, bytes, stopped)
+#define ASKED(lay) list(lay, MARKS, w, lo, hi, objects, bytes, stopped)
+    if (!graves_ask(lo)) return graves_at(lo) ? FOR_LAYOUT(KNOWN) : FOR_LAYOUT(ANY);
+    uint64_t a = FOR_LAYOUT(ASKED);
+    if (a == hi) graves_asked(lo);
+    return a;
+#undef ANY
 #undef KNOWN
 #undef ASKED
 }
 
-void walk_dead(uint64_t lo, uint64_t hi) {
+void walk_dead(uint64_t lo, uint64_t hi, uint64_t uncounted) {
     bool dug = graves_at(lo);
     for (uint64_t a = lo; a < hi;) {
         if (dug && is_grave(a)) {
@@ -109,7 +114,7 @@ void walk_dead(uint64_t lo, uint64_t hi) {
         }
         struct obj o;
         if (!obj_at(a, rd64((void *)a), &o) || o.bytes > hi - a) return;
-        census(o.type, 5, 4, o.bytes);
+        census(o.type, 5, a < uncounted ? DIED_UNCOUNTED : DIED_OLD, o.bytes);
         a += o.bytes;
     }
 }

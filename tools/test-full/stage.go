@@ -74,7 +74,8 @@ func stages() ([]stage, error) {
 		out = append(out, stage{name: name + " with the race detector", pkg: "./" + name, args: []string{"-race"},
 			env: []string{"HEAPCAM_FULL="}, alone: true})
 	}
-	return append(out, stage{name: "fuzzing", command: []string{"tools/fuzz"}, alone: true}), nil
+	return append(out, stage{name: "fuzzing", command: []string{"tools/fuzz"}, env: []string{"HEAPCAM_FUZZ_FOR=20s"},
+		alone: true}), nil
 }
 
 // list gives the packages with tests that patterns name.

@@ -1,0 +1,66 @@
+// ramp_parts.h: what ramp.c asks of a kind of heap: which of its parts a ramp has not listed. ramp_linear.c (Serial,
+// Parallel) and ramp_g1.c keep it twice: with the newest pause (now), and with its slice (next), which becomes now when
+// that is committed.
+#ifndef HEAPCAM_RAMP_PARTS_H
+#define HEAPCAM_RAMP_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "encode.h"
+#include "heapmap.h"
+#include "walk.h"
+
+struct slice {
+    struct heapmaps *maps;
+    uint64_t epoch, until; // until: now_ns() at which it ends
+    int reason;            // HC_SYNC_*: a new ramp begins; 0: the one under way goes on
+    bool with_eden;        // survivor space may hold what has no header yet
+};
+
+struct range {
+    uint64_t lo, hi; // addresses
+};
+
+// What a slice lists.
+struct part {
+    struct range *done;
+    uint32_t n, most;
+    uint64_t objects, bytes;
+    uint64_t walked; // of the bytes, those that a walk has read
+    bool stopped;    // time or room has ended
+};
+static inline void part_done(struct part *p, uint64_t lo, uint64_t hi) {
+    if (lo == hi || p->n == p->most) return;
+    if (p->n && p->done[p->n - 1].hi == lo)
+        p->done[p->n - 1].hi = hi;
+    else
+        p->done[p->n++] = (struct range){lo, hi};
+}
+
+// Ranges of a blob; those that touch become one.
+struct ranges {
+    struct enc *e;
+    uint64_t lo, hi, prev;
+};
+void ranges_add(struct ranges *r, uint64_t lo, uint64_t hi);
+void ranges_end(struct ranges *r);
+
+struct ramp_parts {
+    bool (*init)(uint32_t *most); // most: of ranges that a slice may list
+    void (*forget)(void);
+    void (*emptied)(const struct heapmaps *m, bool evac);
+    const uint64_t *(*uncounted)(void);
+    void (*put_lost)(struct enc *e, const struct heapmaps *m, uint64_t since);
+    void (*begin)(struct heapmaps *m); // next: all that the heap holds now
+    void (*go_on)(void);               // next: as now
+    void (*none)(void);                // next: nothing
+    void (*put_pending)(struct ranges *r, const struct heapmap *m);
+    void (*list)(struct enc *e, const struct slice *s, struct part *p);
+    uint64_t (*left)(const struct heapmap *m, bool uncounted); // bytes, of next; uncounted: without what was lost
+    void (*keep)(void);                                        // next is now
+    void (*committed)(const struct heapmap *m);                // how things stand is how a reader knows them
+};
+extern const struct ramp_parts ramp_linear, ramp_g1;
+
+#endif
