@@ -64,8 +64,8 @@ refused.` + ownersToo,
 			}
 			stop := time.Duration(r.StopNS).Round(100 * time.Microsecond)
 			ui.Fprintf(ui.Stderr, "heapcam: recorded %s, %s and %s of %s (pid %d) after collection %d; the JVM "+
-				"stopped for %s; the recording is in %s\n", ui.Plural(r.Objects, "object"), ui.Plural(r.Slots, "reference"),
-				ui.Plural(r.Roots, "root"), s.Name, s.PID, r.GC, stop, s.Dir)
+				"stopped for %s; the recording is in %s\n", ui.Plural(r.Objects, "object"),
+				ui.Plural(r.Slots, "reference"), ui.Plural(r.Roots, "root"), s.Name, s.PID, r.GC, stop, s.Dir)
 			for _, m := range r.Missing {
 				ui.Fprintf(ui.Stderr, "heapcam: not recorded: %s\n", m)
 			}
