@@ -55,7 +55,7 @@ func TestMissed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := leak.Find(make4())
+	l, err := leak.Find(make4(), leak.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestFloors(t *testing.T) {
 		if err != nil || rep.OldCollections != old {
 			t.Errorf("%v, %d old collections of %d", err, rep.OldCollections, old)
 		}
-		l, err := leak.Find(heap.NewReplay(&analysistest.Source{B: bs}))
+		l, err := leak.Find(heap.NewReplay(&analysistest.Source{B: bs}), leak.Options{})
 		if err != nil || l.Floors == 0 && full > 0 || (l.Note == "") != (l.Floors > 0) {
 			t.Errorf("%v %+v", err, l)
 		}

@@ -65,8 +65,9 @@ type Report struct {
 	MaxHeap       uint64           `json:"max_heap_bytes,omitempty"` // 0: not known
 	Grown         []GrownClass     `json:"grown"`
 	GrownSites    []sites.GrownRow `json:"grown_sites"`
-	Sites         []sites.Row      `json:"sites"`    // what lives after the last known collection, the most bytes first
-	Suspects      []leak.Verdict   `json:"suspects"` // those of `heapcam leaks`
+	Sites         []sites.Row      `json:"sites"`               // what lives after the last known collection
+	Verdicts      []leak.Verdict   `json:"verdicts"`            // those of `heapcam leaks`
+	Full          *leak.Full       `json:"heap_full,omitempty"` // the heap was full
 	// OldCollections are those of the window that collected old space: full and mixed ones, and major cycles.
 	OldCollections int            `json:"old_collections"`
 	Quality        sites.Coverage `json:"coverage"`
@@ -86,16 +87,15 @@ type Report struct {
 	FirstLook     ui.Flow  `json:"look_first"`
 	Watched       *Watched `json:"watched,omitempty"` // of ZGC, Shenandoah and Epsilon
 
-	// Open says that Suspects is not known: a replay that follows objects finds it (Settle).
+	// Open says that Verdicts is not known: a replay that follows objects finds it (Settle).
 	Open bool `json:"-"`
 
-	atStart  bool    // the recording began with its JVM
 	doubt    ui.Flow // why it cannot show a leak
 	smallest ui.Flow // leak that it would show
 }
 
 // ReportSchema is the schema that a Report's JSON has.
-const ReportSchema = "heapcam.report/1"
+const ReportSchema = "heapcam.report/2"
 
 var collectors = map[uint64]string{trace.CollectorSerial: "Serial", trace.CollectorParallel: "Parallel",
 	trace.CollectorG1: "G1", trace.CollectorZGC: "ZGC", trace.CollectorShenandoah: "Shenandoah",
@@ -154,13 +154,13 @@ func MakeReport(from heap.Reader) (*Report, error) {
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
 	watched.done(rep, r)
 	rep.OldCollections = h.Full + h.Mixed + h.Major
-	rep.doubt, rep.smallest = h.Doubt(), h.Smallest()
-	rep.atStart = r.JVM.Flags&trace.JVMAtStart != 0
-	suspects := h.Verdicts(r)
+	rep.doubt = h.Doubt()
+	_, rep.smallest = h.Smallest()
+	found := h.Report(r)
 	if rep.Open = h.Open; rep.Open {
-		suspects = []leak.Verdict{}
+		found = &leak.Report{Verdicts: []leak.Verdict{}}
 	}
-	rep.Settle(suspects)
+	rep.Settle(found)
 	return rep, nil
 }
 
@@ -216,8 +216,8 @@ func (rep *Report) ending(r *heap.Cursor) {
 func (rep *Report) Account(c *cost.Cost) { rep.Cost, rep.SamplingUntil = c.Total, c.Until }
 
 // Settle gives the report its verdicts.
-func (rep *Report) Settle(suspects []leak.Verdict) {
-	rep.Suspects = suspects
+func (rep *Report) Settle(found *leak.Report) {
+	rep.Verdicts, rep.Full = found.Verdicts, found.Full
 	rep.FirstLook = rep.headline()
 }
 
@@ -229,7 +229,7 @@ func (rep *Report) grown(r *heap.Symbols, first, last []heap.Count) {
 		if id < len(first) {
 			f = first[id]
 		}
-		if l == f {
+		if l == f || r.Filler(uint32(id)) { // a filler is a gap, no object of the program
 			continue
 		}
 		k := sites.ClassOf(r, uint32(id)).Folded()

@@ -46,8 +46,8 @@ func TestReport(t *testing.T) {
 			}
 		}
 		j, err := json.Marshal(rep)
-		if err != nil || bytes.Contains(j, []byte(`"suspects":null`)) ||
-			!bytes.Contains(j, []byte(`"schema":"heapcam.report/1"`)) {
+		if err != nil || bytes.Contains(j, []byte(`"verdicts":null`)) ||
+			!bytes.Contains(j, []byte(`"schema":"heapcam.report/2"`)) {
 			t.Errorf("%v: %.200s", err, j)
 		}
 		var text strings.Builder

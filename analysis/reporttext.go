@@ -19,16 +19,13 @@ const (
 	noLeak     = "No leak found. "
 )
 
-// fullShare is the share of the window in pauses from which on the heap counts as full.
-const fullShare = 0.25
-
 // headline answers whether the program leaks: what, where, how fast, since when and until when.
 func (rep *Report) headline() ui.Flow {
 	why := rep.doubt
 	switch n := len(rep.Collections); {
 	case n == 0:
 		why = leak.NoCollection
-	case len(rep.Suspects) > 0:
+	case len(rep.Verdicts) > 0:
 		return rep.leaks()
 	case rep.Samples == 0:
 		why = leak.NoSamples
@@ -43,38 +40,13 @@ func (rep *Report) headline() ui.Flow {
 	return cannotTell + why + ". " + leak.Advice(why)
 }
 
-// leaks is the headline of a recording that shows one.
+// leaks is the headline of a recording that shows one: the sentence of the first verdict, as in `heapcam leaks`.
 func (rep *Report) leaks() ui.Flow {
-	v := rep.Suspects[0]
-	if v.FullIn != nil { // of all leaks together
-		sum := 0.0
-		for _, x := range rep.Suspects {
-			sum += x.BytesPerSecond
-		}
-		full := *v.FullIn * v.BytesPerSecond / sum
-		v.FullIn = &full
+	s := rep.Verdicts[0].Sentence
+	if n := len(rep.Verdicts) - 1; n > 0 {
+		s += ui.Flowf(" %s: see below.", ui.Flow(ui.Plural(uint64(n), "other verdict")))
 	}
-	kind := "Leak found"
-	if v.Floors == 0 {
-		kind = "Probable leak"
-	}
-	since := ui.Flowf("since %s or earlier", ui.Flow(ui.Clock(rep.From)))
-	if rep.atStart && rep.Collections[0].GC == 1 {
-		since = ui.Flowf("since the JVM started (first collection at %s)", ui.Flow(ui.Clock(rep.From)))
-	}
-	s := ui.Flowf("%s: %s grows by %s, %s.", ui.Flow(kind), v.What, v.Rate(), since)
-	if x := rep.pauseShare(); x >= fullShare {
-		return s + ui.Flowf(" The heap is nearly full: pauses took %s of the recorded time.", ui.Flow(ui.Share(x)))
-	}
-	at := ui.Flow(" after the end of this recording")
-	if v.FullIn != nil && *v.FullIn < 24*3600 {
-		end := rep.To.Add(time.Duration(*v.FullIn * 1e9)).Round(time.Minute)
-		at += ui.Flowf(", at %s", ui.Flow(end.Local().Format("15:04 MST")))
-	}
-	if len(rep.Suspects) == 1 {
-		return s + " " + v.Exhaustion("At this rate the heap is full ", at)
-	}
-	return s + " " + v.Exhaustion("With all leaks together the heap is full ", at)
+	return s
 }
 
 func (rep *Report) pauseShare() float64 { return float64(rep.PauseNS) / float64(max(rep.WindowNS, 1)) }
@@ -83,7 +55,7 @@ func (rep *Report) pauseShare() float64 { return float64(rep.PauseNS) / float64(
 func (rep *Report) WriteText(w io.Writer, name string) {
 	style := ui.Doubt
 	switch {
-	case len(rep.Suspects) > 0:
+	case len(rep.Verdicts) > 0 && rep.Verdicts[0].Kind != leak.KindSuspect:
 		style = ui.Bad
 	case strings.HasPrefix(string(rep.FirstLook), noLeak):
 		style = ui.Good
@@ -171,7 +143,7 @@ func (rep *Report) writeTrust(w io.Writer) {
 	if rep.Uncompacted {
 		ui.Field(w, "Dead objects", collection.MayCountDead)
 	}
-	if len(rep.Suspects) == 0 && rep.OldCollections == 0 {
+	if len(rep.Verdicts) == 0 && rep.OldCollections == 0 {
 		ui.Field(w, "Old space", "not collected in this recording: it is not known which objects died there")
 	}
 }
@@ -250,13 +222,13 @@ func (rep *Report) writeGrown(w io.Writer) {
 
 // writeLeaks prints the verdicts.
 func (rep *Report) writeLeaks(w io.Writer) {
-	if len(rep.Suspects) == 0 {
+	if len(rep.Verdicts) == 0 {
 		return
 	}
-	ui.Section(w, "Allocation sites whose objects stay and grow throughout the recording")
-	c := ui.NewColumns(2, ">GROWTH", ">SINCE START", ">CONFIDENCE", "CLASS AND ALLOCATION SITE")
-	for _, s := range rep.Suspects[:min(3, len(rep.Suspects))] {
-		c.Row(s.Rate(), ui.Bytes(s.GrownBytes), ui.Share(s.Confidence), s.Name())
+	ui.Section(w, "What grows and is not released")
+	c := ui.NewColumns(2, ">GROWTH", ">SINCE START", "VERDICT", "CLASSES AND PLACE")
+	for _, s := range rep.Verdicts[:min(3, len(rep.Verdicts))] {
+		c.Row(s.Rate(), ui.Bytes(s.GrownBytes), s.Kind, s.What)
 		for j, f := range s.Site[:min(3, len(s.Site))] {
 			more := ui.Text("")
 			if j == 2 && len(s.Site) > 3 {
@@ -266,10 +238,12 @@ func (rep *Report) writeLeaks(w io.Writer) {
 		}
 	}
 	c.Write(w)
-	if n := len(rep.Suspects); n > 3 {
+	if n := len(rep.Verdicts); n > 3 {
 		ui.Fprintf(w, "  and %d more: see heapcam leaks\n", n-3)
 	}
-	ui.Paragraph(w, "", 2, rep.Suspects[0].Proof())
+	if rep.Verdicts[0].Kind == leak.KindSuspect {
+		ui.Paragraph(w, "", 2, leak.Settle)
+	}
 }
 
 // known gives the first and the last collection whose heap state is known, 0 if there is none.
@@ -295,7 +269,7 @@ func (rep *Report) next(name string) (out []ui.Text) {
 	switch {
 	case len(rep.Collections) == 0:
 		return append(out, ui.Sprintf("heapcam dump --brief %s", file))
-	case len(rep.Suspects) > 0:
+	case len(rep.Verdicts) > 0:
 		out = append(out, ui.Sprintf("heapcam leaks %s", file))
 	case rep.Watched != nil:
 		out = append(out, ui.Sprintf("heapcam history %s", file))

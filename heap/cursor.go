@@ -67,6 +67,9 @@ type Findings struct {
 	Damage []error  // blocks that could not be read
 	Gaps   []trace.Gap
 	End    *trace.End
+	// Exhausted are the failed allocations that the recorder noted, Storms the GC storms; at most maxDistress of each.
+	Exhausted []trace.Exhausted
+	Storms    []trace.Storm
 	// Uncompacted says that listings may hold dead objects of regions that G1 on 17 did not compact: the probe could
 	// not tell them.
 	Uncompacted bool
@@ -76,6 +79,19 @@ func (f *Findings) fault(format string, args ...any) {
 	if len(f.Faults) < 1000 {
 		f.Faults = append(f.Faults, fmt.Sprintf(format, args...))
 	}
+}
+
+// maxDistress is how many failed allocations and storms a Cursor keeps.
+const maxDistress = 1000
+
+// distress keeps what a META block says of an exhausted heap.
+func (f *Findings) distress(b trace.Block) {
+	m, err := trace.DecodeMeta(b)
+	if err != nil { // Symbols.Meta has reported it
+		return
+	}
+	f.Exhausted = append(f.Exhausted, m.Exhausted[:min(len(m.Exhausted), maxDistress-len(f.Exhausted))]...)
+	f.Storms = append(f.Storms, m.Storms[:min(len(m.Storms), maxDistress-len(f.Storms))]...)
 }
 
 // Cursor walks over a stream, collection by collection. What happens to objects is the model's to say.
@@ -273,6 +289,7 @@ func (r *Cursor) handle(b trace.Block) error {
 	switch b.Kind {
 	case trace.KindMeta:
 		err := r.Meta(b)
+		r.distress(b)
 		r.sweeps.JVM(&r.JVM)
 		return err
 	case trace.KindDefs:

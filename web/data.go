@@ -274,9 +274,9 @@ func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
 			rep, err = analysis.MakeReport(r)
 			return err
 		}
-		l, err := leak.Find(r)
+		l, err := leak.Find(r, leak.Options{MinGrowth: leak.DefaultMinGrowth})
 		if err == nil {
-			rep.Settle(l.Verdicts)
+			rep.Settle(l)
 		}
 		return err
 	})

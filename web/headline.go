@@ -2,7 +2,6 @@ package web
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/heapcam/heapcam/analysis"
@@ -42,14 +41,15 @@ func headlines(r *analysis.Report) []Headline {
 			Text: "There is no collection in this recording. Either the JVM did not collect, or no data was stored."}}
 	}
 	out := []Headline{}
-	for _, v := range r.Suspects[:min(len(r.Suspects), maxLeaks)] {
+	for i := range r.Verdicts[:min(len(r.Verdicts), maxLeaks)] {
+		v := &r.Verdicts[i]
 		kind := "leak"
-		if v.Floors == 0 { // old space was not collected: the objects may be dead
+		if v.Kind == leak.KindSuspect { // old space was not collected: the objects may be dead
 			kind = "suspect"
 		}
-		out = append(out, Headline{Kind: kind, Text: leakText(&v), View: "leaks", Since: &r.From})
+		out = append(out, Headline{Kind: kind, Text: string(v.Sentence), View: "leaks", Since: &v.OnsetFrom})
 	}
-	if len(r.Suspects) == 0 {
+	if len(r.Verdicts) == 0 {
 		out = append(out, Headline{Kind: "quiet", Text: string(r.FirstLook), View: "leaks"})
 	}
 	if len(r.Grown) > 0 {
@@ -65,47 +65,6 @@ func headlines(r *analysis.Report) []Headline {
 		out = append(out, stormHeadline(r.Collections[from:to+1]))
 	}
 	return append(out, gaps(r)...)
-}
-
-// leakText says what leaks, where it is allocated, how fast it grows and when the heap is full.
-func leakText(v *leak.Verdict) string {
-	text := string(ui.Sprintf("%s allocated at %s grows by %s/s: %s in this window.",
-		sites.WithLoader(v.Class, v.Loader), siteText(v.Site), ui.Bytes(uint64(v.BytesPerSecond)),
-		ui.Bytes(v.GrownBytes)))
-	if v.Floors > 0 {
-		text += " These objects survive collections of old space."
-	} else {
-		text += " Old space was not collected in this window, so some of these objects may be dead."
-	}
-	if v.FullIn != nil && *v.FullIn < 365*86400 {
-		text += " At this rate the heap is full in " + duration(time.Duration(*v.FullIn*1e9)) + "."
-	}
-	return text
-}
-
-// siteText names the innermost frame and, if that is in the JDK, the innermost frame outside it: the line that a reader
-// can change.
-func siteText(site []sites.StackFrame) ui.Text {
-	if len(site) == 0 {
-		return "an unknown site"
-	}
-	if inJDK(site[0]) {
-		for _, f := range site[1:] {
-			if !inJDK(f) {
-				return ui.Sprintf("%s, called from %s,", site[0], f)
-			}
-		}
-	}
-	return ui.Sprintf("%s", site[0])
-}
-
-func inJDK(f sites.StackFrame) bool {
-	for _, p := range [...]string{"java.", "javax.", "jdk.", "sun.", "com.sun."} {
-		if strings.HasPrefix(f.Class, p) {
-			return true
-		}
-	}
-	return false
 }
 
 // stormHeadline says which share of their time the collections of a storm took.

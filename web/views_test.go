@@ -52,13 +52,13 @@ func TestOverview(t *testing.T) {
 			rep.Collections[len(rep.Collections)-1].GC))
 
 	p.click("#headlines li.leak a")
-	p.see("#leaks li", string(rep.Suspects[0].Sentence))
+	p.see("#leaks li", string(rep.Verdicts[0].Sentence))
 	p.see("#leaks li .stack", "Window.audit(Window.java:18)")
 	p.click("#leaks li .history")
 	p.see("#curve h3", "byte[] › Window.audit(Window.java:18)")
 	p.until("document.querySelectorAll('#curve canvas').length === 2")
 	p.do(cdp.NavigateBack())
-	p.see("#leaks li", string(rep.Suspects[0].Sentence))
+	p.see("#leaks li", string(rep.Verdicts[0].Sentence))
 	p.do(cdp.NavigateBack())
 
 	// the mouse: one collection, then a range

@@ -11,6 +11,7 @@ import (
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/analysistest"
 	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/columns"
@@ -86,7 +87,7 @@ func TestCounter(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Open {
-			got.Settle(want.Suspects)
+			got.Settle(&leak.Report{Verdicts: want.Verdicts, Full: want.Full})
 		}
 		if len(got.Sites) != len(want.Sites) {
 			t.Fatalf("%d sites, counted %d", len(want.Sites), len(got.Sites))

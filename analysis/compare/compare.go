@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/history"
@@ -65,12 +64,7 @@ func GrowthOf(r *heap.Replay) (*Growth, error) {
 	same := map[string][]sites.Key{}
 	for k := range h.Sites {
 		frames := sites.Stack(r.Symbols, k.Frame, sites.MaxFrames)
-		var b strings.Builder
-		b.WriteString(k.Class.Name)
-		for _, f := range frames {
-			b.WriteString("\n" + f.Class + "." + f.Method)
-		}
-		id := b.String()
+		id := sites.ID(k.Class.Name, frames)
 		same[id] = append(same[id], k)
 		c.frames[id], c.class[id] = frames, k.Class.Name
 	}
@@ -90,7 +84,8 @@ type Slope struct {
 // SiteSlope is how one site's survivors grew in both recordings; a recording that does not have the site has zeros.
 type SiteSlope struct {
 	Class  string             `json:"class"`
-	Site   []sites.StackFrame `json:"site"` // lines of the recording after, if it has the site
+	Site   []sites.StackFrame `json:"site"`    // lines of the recording after, if it has the site
+	SiteID string             `json:"site_id"` // by which the sites of the two were matched
 	Before Slope              `json:"before_bytes_per_second"`
 	After  Slope              `json:"after_bytes_per_second"`
 	// Per byte that the program allocated: a fix may also make it faster.
@@ -198,7 +193,7 @@ func Recordings(before, after *Growth) *Report {
 		ids[id] = true
 	}
 	for id := range ids {
-		s := SiteSlope{Class: after.class[id], Site: after.frames[id]}
+		s := SiteSlope{Class: after.class[id], Site: after.frames[id], SiteID: id}
 		if s.Site == nil {
 			s.Class, s.Site = before.class[id], before.frames[id]
 		}

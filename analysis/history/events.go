@@ -69,3 +69,66 @@ func (h *Tracker) Event(s *Series, e Event) {
 		s.Events = append(s.Events, e)
 	}
 }
+
+// clock counts the bytes that a program allocated, by time. It is made from samples, so idle phases between two
+// collections show. Its resolution halves when it has clockSlots slots.
+type clock struct {
+	begin, width float64   // seconds
+	bytes        []float64 // allocated in each slot
+	sum          []float64 // up to the end of each, made by at
+}
+
+const clockSlots = 4096
+
+// add counts bytes that were allocated at t, not before the first that were.
+func (c *clock) add(t, bytes float64) {
+	if c.width == 0 {
+		c.begin, c.width = t, 0.05
+	}
+	c.sum = nil
+	i := int(max(0, t-c.begin) / c.width)
+	for i >= clockSlots {
+		for k := range (len(c.bytes) + 1) / 2 {
+			sum := c.bytes[2*k]
+			if 2*k+1 < len(c.bytes) {
+				sum += c.bytes[2*k+1]
+			}
+			c.bytes[k] = sum
+		}
+		c.bytes = c.bytes[:(len(c.bytes)+1)/2]
+		c.width *= 2
+		i = int(max(0, t-c.begin) / c.width)
+	}
+	for len(c.bytes) <= i {
+		c.bytes = append(c.bytes, 0)
+	}
+	c.bytes[i] += bytes
+}
+
+// AllocatedAt gives how many bytes had been allocated at t, estimated from samples, since the window began.
+func (h *Tracker) AllocatedAt(t float64) float64 {
+	c := &h.clock
+	if len(c.bytes) == 0 {
+		return 0
+	}
+	if c.sum == nil {
+		c.sum = make([]float64, len(c.bytes)+1)
+		for i, b := range c.bytes {
+			c.sum[i+1] = c.sum[i] + b
+		}
+	}
+	x := max(0, t-c.begin) / c.width
+	i := int(x)
+	if i >= len(c.bytes) {
+		return c.sum[len(c.bytes)]
+	}
+	return c.sum[i] + (x-float64(i))*c.bytes[i]
+}
+
+// YoungLive calls f with each sample that lives after the newest collection and has not yet survived as many as its
+// series asks for.
+func (h *Tracker) YoungLive(r *heap.Symbols, f func(*Series, *heap.Sample)) {
+	for _, x := range h.young {
+		f(h.site(r, x.s), x.s)
+	}
+}

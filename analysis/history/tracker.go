@@ -117,6 +117,7 @@ type Tracker struct {
 	Major  int // concurrent cycles over the whole heap
 	Missed uint64
 	Mixed  int
+	clock  clock
 }
 
 // first says since when a sample is known.
@@ -205,6 +206,7 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 		h.To = max(h.To, x.Last)
 		x.Objects += s.Weight
 		x.Allocated += s.Weight * float64(s.Size)
+		h.clock.add(h.bornAt(s), s.Weight*float64(s.Size))
 	}
 	for _, s := range r.Resolved {
 		h.young[s.ID] = first{s: s, at: int32(i), t: h.bornAt(s)}

@@ -32,10 +32,11 @@ func (h *detector) countAlive(r *heap.Cursor) {
 }
 
 // silent says whether a site has stopped to allocate, maybe after the last collection: it never did for half as long,
-// and of those that continue at lateRate chance makes one in a hundred do it.
-func (h *detector) silent(s *history.Series) bool {
-	quiet, before := h.To-s.Last, s.Last-h.From
-	return quiet > 2*s.Pause && before > 0 && math.Exp(-lateRate*s.Taken*quiet/before) < 0.01
+// and of those that continue at lateRate chance makes one in a hundred do it. clock counts seconds, or bytes allocated.
+func (h *detector) silent(s *history.Series, clock func(float64) float64) bool {
+	end, last := clock(h.To), clock(s.Last)
+	quiet, before := end-last, last-clock(h.From)
+	return h.To-s.Last > 2*s.Pause && before > 0 && math.Exp(-lateRate*s.Taken*quiet/before) < 0.01
 }
 
 // maxHole is how many phases' births may be young at a time.

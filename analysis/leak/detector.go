@@ -11,28 +11,34 @@ import (
 // detector follows a window: the series of its sites, and what may hold their objects.
 type detector struct {
 	*history.Tracker
+	Options
 	arrays map[uint32]*lengths // of arrays of references, by type
 	nodes  []uint64            // objects of linked collections after each collection
 	node   map[uint32]bool     // types that are theirs
 	tables tables              // hash tables and their nodes
 	late   bool                // the recording began after its JVM
-	// collections after which the heap state should be known, and is not: at depth `samples` it never is
-	unknown int
-	begun   []heap.Count // of a recording that began late: the first state by type,
-	floor1  []heap.Count // that after the first collection of old space,
-	floor2  []heap.Count // and after the newest; nil: not known
-	counts  bool         // the reader is a census: lengths of arrays are not known
+	// collections after which the heap state is not known
+	unknown   int
+	bySamples int          // those of them that were recorded at depth samples
+	resolved  int          // samples that were seen alive at that depth
+	begun     []heap.Count // of a recording that began late: the first state by type,
+	floor1    []heap.Count // that after the first collection of old space,
+	floor2    []heap.Count // and after the newest; nil: not known
+	counts    bool         // the reader is a census: lengths of arrays are not known
 	// of sampling, the largest one of the window
 	interval uint64
 	watched  bool         // a random part of the samples is followed (ZGC, Shenandoah, Epsilon)
 	last     []heap.Count // the newest known state by type
+	spaces   []spaceUse   // after each collection
+	full     *Full        // the heap was full
 	Open     bool         // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
 }
 
 // NewDetector makes a detector that has seen no collection.
 func NewDetector() *detector {
 	return &detector{Tracker: history.NewTracker(history.Survived), arrays: map[uint32]*lengths{},
-		node: map[uint32]bool{}, tables: tables{node: map[uint32]int{}, table: map[uint32]int{}}}
+		Options: Options{MinGrowth: DefaultMinGrowth}, node: map[uint32]bool{},
+		tables: tables{node: map[uint32]int{}, table: map[uint32]int{}}}
 }
 
 // Collection takes in what r found in c. It must see each collection of the window once, in order.
@@ -43,14 +49,19 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	h.counts = !follows
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0
 	h.interval = max(h.interval, c.Interval)
+	h.spaces = append(h.spaces, spaceUse{c.GC, c.Kind, c.Used})
 	h.watched = trace.Concurrent(r.JVM.Collector)
 	h.nodes = append(h.nodes, 0)
 	if i > 0 {
 		h.nodes[i] = h.nodes[i-1]
 	}
 	h.tables.begin(i, c.Known)
-	if !c.Known && c.Depth != trace.DepthSamples {
+	if !c.Known && !h.watched {
 		h.unknown++
+		if c.Depth == trace.DepthSamples {
+			h.bySamples++
+			h.resolved += len(r.Resolved)
+		}
 	}
 	if c.Known {
 		h.last = append(h.last[:0], r.Totals.PerType()...)
@@ -65,6 +76,9 @@ const stormLeast = 5
 // calm is how many collections, of the first n, there were before a storm at their end in which the program came to
 // nothing: when less than a twentieth of all is allocated in more than a tenth of the time.
 func (h *detector) calm(n int) int {
+	if h.full != nil && h.full.UntilEnd {
+		n = min(n, h.full.at+1)
+	}
 	if n < fewestPoints || len(h.Alloc) < n {
 		return n
 	}

@@ -44,6 +44,16 @@ var linked = map[string]bool{
 	"java/util/concurrent/LinkedBlockingDeque$Node":     true,
 	"java/util/concurrent/LinkedTransferQueue$Node":     true,
 	"java/util/concurrent/LinkedTransferQueue$DualNode": true,
+	// dependents of a future that is not complete
+	"java/util/concurrent/CompletableFuture$UniAccept":        true,
+	"java/util/concurrent/CompletableFuture$UniApply":         true,
+	"java/util/concurrent/CompletableFuture$UniCompose":       true,
+	"java/util/concurrent/CompletableFuture$UniExceptionally": true,
+	"java/util/concurrent/CompletableFuture$UniHandle":        true,
+	"java/util/concurrent/CompletableFuture$UniRelay":         true,
+	"java/util/concurrent/CompletableFuture$UniRun":           true,
+	"java/util/concurrent/CompletableFuture$UniWhenComplete":  true,
+	"java/util/concurrent/CompletableFuture$CoCompletion":     true,
 }
 
 // containers looks for arrays of references that are longer than those before, and counts the nodes of linked

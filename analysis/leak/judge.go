@@ -8,80 +8,234 @@ import (
 	"github.com/heapcam/heapcam/analysis/stats"
 )
 
+const (
+	points       = 120 // of a series that are tested
+	minPoints    = 8   // fewer: ranks show little, and the number of samples decides
+	fewestPoints = 4   // fewer show nothing
+	minSamples   = 3   // a site with fewer at any time is no candidate: no test could find it
+	ownSamples   = 20  // a site with more samples is tested alone, not together with others
+
+	growthParts = 6 // parts of the window in which growth is looked for
+	// share of growth that outlived collections of old space: from here on what is there counts, below only what they
+	// left
+	keptMost     = 0.7
+	keptYoung    = 0.9 // without any such collection: share of the survivors that have not died since
+	share        = 0.2 // and of all that was allocated there, share that has survived
+	lateRate     = 0.4 // the last third grows at this share of the mean rate, or growth has stopped
+	maxStepShare = 0.6 // share of the growth in one part of the window, beyond which it is a step
+	floorsLess   = 5   // so many are needed to judge by floors alone
+	settledShare = 0.5 // of the growth that was there after the newest floor: more, and it is a leak
+	seenShare    = 0.1 // the same: less, and floors say nothing
+	thinned      = 8   // objects a sample stands for: from here on samples are independent, whatever the program does
+)
+
+// growth is what a series shows.
+type growth struct {
+	slope, low, high float64 // bytes a second
+	grown            float64 // bytes
+	p                float64
+	test             string
+	allocation       bool // it follows the bytes allocated rather than time
+	floors           int
+	settled          bool       // most of it was still there after a floor
+	samples          float64    // at the end
+	survives         float64    // share of what was allocated there that survived
+	onset            [2]float64 // it began between these times
+	open             bool       // whether its holders grow is not known
+	refuted          bool       // its objects are known to be dropped, whatever its shape
+	why              why        // it is not named
+}
+
 // judge says how a series grows: with p 1 if it does not, or not all the time.
 func (h *detector) judge(s *history.Series) growth {
-	no, refuted := growth{p: 1}, growth{p: 1, refuted: true}
 	c := h.curve(s)
 	t, v, samples, floors, n := c.t, c.v, c.samples, c.floors, len(c.t)
-	kept := keptByFloors(v, floors)
-	g := growth{floors: len(floors), samples: samples[n-1]}
-	var low []float64
+	kept, low := keptByFloors(v, floors), envelope(v)
+	g := growth{p: 1, floors: len(floors), samples: samples[n-1], survives: s.Weight(), grown: low[n-1] - low[0]}
+	no := func(why why) growth {
+		g.p, g.why, g.refuted = 1, why, why == whyDropped || why == whyHolder || why == whySoft
+		if w := t[len(t)-1] - t[0]; w > 0 {
+			g.slope = g.grown / w
+		}
+		return g
+	}
+	seen := 0.0 // of the growth, at the newest floor
+	if len(floors) > 0 && g.grown > 0 {
+		seen = (low[floors[len(floors)-1]] - low[0]) / g.grown
+	}
+	g.settled = seen >= settledShare
 	switch {
-	case len(floors) == 0:
-		low = envelope(v)
-		if c.lateDied > (1-keptYoung)*c.lateBorn || c.born < share*c.taken || h.diedAtOnce(s) {
-			return refuted
-		}
-		var grows bool
-		if grows, g.open = h.holderGrows(s, t, low); !grows {
-			return refuted
-		}
-	case kept >= keptMost:
-		low = append([]float64{}, v...)
-		for last, i := floors[len(floors)-1], floors[len(floors)-1]+1; i < n; i++ {
-			low[i] = v[last] + (v[i]-v[last])*kept
-		}
-		low = envelope(low)
-	case len(floors) >= floorsLess: // what is between two floors is mostly garbage
+	case len(floors) > 0 && kept < keptMost && len(floors) < floorsLess:
+		return no(whyFreed)
+	case len(floors) > 0 && kept < keptMost: // what is between two floors is mostly garbage
 		at := floors
 		ft, fv, fs := make([]float64, len(at)), make([]float64, len(at)), make([]float64, len(at))
 		for i, f := range at {
 			ft[i], fv[i], fs[i] = t[f], v[f], samples[f]
 		}
 		if ft[len(ft)-1]-ft[0] < (t[n-1]-t[0])/2 {
-			return no
+			return no(whyFreed)
 		}
 		t, v, samples = ft, fv, fs
-		low = envelope(v)
+		low, g.settled = envelope(v), true
+	case seen >= seenShare:
+		low = slices.Clone(v)
+		for last, i := floors[len(floors)-1], floors[len(floors)-1]+1; i < n; i++ {
+			low[i] = v[last] + (v[i]-v[last])*kept
+		}
+		low = envelope(low)
 	default:
-		return no
+		g.floors = 0
+		if c.lateDied > (1-keptYoung)*c.lateBorn || c.born < share*c.taken || h.diedAtOnce(s) {
+			return no(whyDropped)
+		}
+		var grows bool
+		if grows, g.open = h.holderGrows(s, t, low); !grows {
+			return no(whyHolder)
+		}
 	}
-	if !sustained(t, low) || stopped(t, samples) || h.silent(s) {
-		return no
+	if !g.settled {
+		g.floors = 0
+	}
+	g.grown, g.onset = low[len(low)-1]-low[0], onset(t, low)
+	at := t
+	if !sustained(t, low) || stopped(t, samples) || slowing(t, low) || h.silent(s, h.clockTime) {
+		at = make([]float64, len(t))
+		for i, x := range t {
+			at[i] = h.AllocatedAt(x)
+		}
+		if !lately(t, low) || !sustained(at, low) || stopped(at, samples) || slowing(at, low) ||
+			h.silent(s, h.AllocatedAt) {
+			return no(whyStopped)
+		}
+		g.allocation = true
 	}
 	// Soft references are cleared before the heap is full: what came with as many of them is a cache.
 	if grown, _ := h.held(s, t, low); h.like(softReferences, grown, t[len(t)-1]-t[0], float64(s.LiveSamples)) {
-		return refuted
+		return no(whySoft)
 	}
-	pt, pv, ps := pick(t, v, samples)
+	h.chance(&g, s, &c, at, v, samples, t[len(t)-1]-t[0])
+	return g
+}
+
+// chance tests a series against a time, which may be counted in bytes: g gets its slope and probability. w is the
+// length of the window in seconds.
+func (h *detector) chance(g *growth, s *history.Series, c *curve, at, v, samples []float64, w float64) {
+	pt, pv, ps := pick(at, v, samples)
 	var p float64
 	g.slope, g.low, g.high, p = stats.Trend(pt, pv)
+	if g.allocation {
+		rate := (at[len(at)-1] - at[0]) / w
+		g.slope, g.low, g.high, p = g.slope*rate, g.low*rate, g.high*rate, 2*p // the second of two clocks
+	}
 	if len(pv) >= minPoints {
 		g.test = "Mann-Kendall, drift"
 		births := c.born - ps[len(ps)/growthParts] // what was there early is no growth
 		immortals := p <= significance && c.died <= (1-keptYoung)*births
 		if p = max(p, stats.Drift(pv)); immortals {
-			p = min(p, 2*immortal(births, c.died))
+			n := independent(s, ps, births)
+			p = min(p, 2*immortal(n, c.died*n/max(births, 1)))
 		}
 	} else {
 		g.test = "Mann-Kendall, number of samples"
 		if p > 0.1 {
-			return no
+			g.p, g.why = 1, whyChance
+			return
 		}
 		p = gained(ps)
 	}
-	w := t[len(t)-1] - t[0]
-	g.p, g.grown = p, low[len(low)-1]-low[0]
-	if rate := g.grown / w; g.slope > rate { // what collections of old space took away again is no growth
+	g.p = min(p, 1)
+	if rate := g.grown / w; g.slope > rate || g.allocation { // what floors took away again is no growth
 		g.slope, g.low, g.high = rate, min(g.low, rate), max(g.high, rate)
+	}
+	if g.low <= 0 && g.p < 1 { // it may as well not grow
+		g.p, g.why = 1, whyChance
+		return
 	}
 	// Sampling: the growth is a sum over so many samples.
 	if k := max(1, ps[len(ps)-1]-ps[0]); k > 0 {
 		g.low = min(g.low, g.slope*stats.HalfChi2(0, k)/k)
 		g.high = max(g.high, g.slope*stats.HalfChi2(1, k+1)/k)
 	}
-	return g
 }
+
+// independent says how many births of a series count as such. Where nearly every object is a sample those of one event
+// of the program (a class is loaded, a page is compiled) are one.
+func independent(s *history.Series, samples []float64, births float64) float64 {
+	if s.Objects == 0 || s.Objects >= thinned*s.Taken {
+		return births
+	}
+	rises := 0.0
+	for i := len(samples)/growthParts + 1; i < len(samples); i++ {
+		if samples[i] > samples[i-1] {
+			rises++
+		}
+	}
+	return min(births, rises)
+}
+
+// slowBlocks are the parts of the window whose growth slowing compares, slowRate what share of the earlier growth a
+// third at its end has to have, and slowSure how many standard errors less make it less.
+const (
+	slowBlocks = 12
+	slowRate   = 0.7
+	slowSure   = 2.7
+)
+
+// slowing says whether a series that never falls grows clearly less in its last third than before, as the start of a
+// program or a cache that fills with what is asked for for the first time. Its own increments say how clearly.
+func slowing(t, low []float64) bool {
+	from, to := t[0], t[len(t)-1]
+	if len(t) < slowBlocks || to <= from {
+		return false
+	}
+	var d [slowBlocks]float64
+	before := low[0]
+	for i := range d {
+		x := interpolate(t, low, from+(to-from)*float64(i+1)/slowBlocks)
+		d[i], before = x-before, x
+	}
+	mean := func(d []float64) (mean, err float64) {
+		for _, x := range d {
+			mean += x / float64(len(d))
+		}
+		for _, x := range d {
+			err += (x - mean) * (x - mean)
+		}
+		return mean, err / float64(len(d)*(len(d)-1))
+	}
+	early, e := mean(d[:slowBlocks*2/3])
+	late, l := mean(d[slowBlocks*2/3:])
+	return slowRate*early-late > slowSure*math.Sqrt(slowRate*slowRate*e+l)
+}
+
+// onset gives the times between which a series that never falls began to grow: when it had hardly any of its growth,
+// and when it had a twentieth.
+func onset(t, low []float64) (x [2]float64) {
+	first, grown := low[0], low[len(low)-1]-low[0]
+	x = [2]float64{t[0], t[len(t)-1]}
+	for i := range t {
+		if low[i]-first > 0.05*grown {
+			x[1] = t[i]
+			break
+		}
+		if low[i]-first <= 0.005*grown {
+			x[0] = t[i]
+		}
+	}
+	return x
+}
+
+// lately says whether some of the growth is of the last third of the time: a program that is idle for ever has started,
+// and does not leak.
+func lately(t, low []float64) bool {
+	n := len(t)
+	i, _ := slices.BinarySearch(t, t[0]+(t[n-1]-t[0])*2/3)
+	return low[n-1]-low[min(i, n-1)] >= 0.1*(low[n-1]-low[0])
+}
+
+// clockTime is the clock of silent that is time itself.
+func (h *detector) clockTime(t float64) float64 { return t }
 
 // factor is how many times as much lives at the end of a series as early in it; where samples began after their JVM,
 // which leaves out what was there before, at most what the heap did.
@@ -137,22 +291,10 @@ func sustained(t, low []float64) bool {
 	if grown <= 0 || to <= from {
 		return false
 	}
-	at := func(x float64) float64 {
-		i, _ := slices.BinarySearch(t, x)
-		switch {
-		case i == 0:
-			return low[0]
-		case i >= len(t):
-			return low[len(low)-1]
-		case t[i] == t[i-1]:
-			return low[i]
-		}
-		return low[i-1] + (low[i]-low[i-1])*(x-t[i-1])/(t[i]-t[i-1])
-	}
 	growing, before := 0, low[0]
 	var last [growthParts]float64
 	for i := range growthParts {
-		x := at(from + (to-from)*float64(i+1)/growthParts)
+		x := interpolate(t, low, from+(to-from)*float64(i+1)/growthParts)
 		last[i] = (x - before) / grown
 		if last[i] >= 0.2/growthParts {
 			growing++
@@ -161,6 +303,20 @@ func sustained(t, low []float64) bool {
 	}
 	late := last[growthParts-1] + last[growthParts-2]
 	return growing >= growthParts*2/3 && slices.Max(last[:]) <= maxStepShare && late >= lateRate/3
+}
+
+// interpolate gives a series at a time between two points.
+func interpolate(t, v []float64, x float64) float64 {
+	i, _ := slices.BinarySearch(t, x)
+	switch {
+	case i == 0:
+		return v[0]
+	case i >= len(t):
+		return v[len(v)-1]
+	case t[i] == t[i-1]:
+		return v[i]
+	}
+	return v[i-1] + (v[i]-v[i-1])*(x-t[i-1])/(t[i]-t[i-1])
 }
 
 // stopped says whether a series of samples has less growth in the last sixth of the time than chance gives one that

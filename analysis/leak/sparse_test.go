@@ -103,8 +103,9 @@ func TestDiedAtOnce(t *testing.T) {
 		bursts.Sampled(1, float64(i/10)*9, true)
 		ended.Sampled(1, float64(i)*0.7, true)
 	}
-	if h.silent(steady) || h.silent(bursts) || !h.silent(ended) {
-		t.Errorf("silent: steady %v, bursts %v, ended %v", h.silent(steady), h.silent(bursts), h.silent(ended))
+	if h.silent(steady, h.clockTime) || h.silent(bursts, h.clockTime) || !h.silent(ended, h.clockTime) {
+		t.Errorf("silent: steady %v, bursts %v, ended %v", h.silent(steady, h.clockTime), h.silent(bursts, h.clockTime),
+			h.silent(ended, h.clockTime))
 	}
 }
 

@@ -1,13 +1,37 @@
 package leak
 
 import (
-	"io"
+	"cmp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 )
+
+// NoSamples is why a recording without samples shows no leak: none has a site.
+const NoSamples ui.Flow = "no allocation was sampled, so no allocation site is known"
+
+// NoCollection is why a recording without a collection shows none.
+const NoCollection ui.Flow = "there is no collection in this recording"
+
+// Advice says what to do where nobody can say whether the program leaks: why is Doubt, NoSamples or NoCollection.
+func Advice(why ui.Flow) ui.Flow {
+	switch {
+	case why == "":
+		return ""
+	case why == NoSamples:
+		return "Record again, and see `heapcam cost` for what stopped the sampling."
+	case strings.HasPrefix(string(why), "no objects"):
+		return "`heapcam cost` shows which limit lowered it. Record again with a larger one, or without."
+	case strings.HasPrefix(string(why), stateUnknown):
+		return "`heapcam verify` shows what is missing or damaged. Record again, at depth survivors."
+	}
+	return "Record for longer: at least one minute, with at least ten collections."
+}
 
 // limit is how many sampling intervals a leak must leave in a window to be named in 95 of 100 recordings; see
 // TestDetectionLimit.
@@ -22,7 +46,10 @@ func (h *detector) Doubt() ui.Flow {
 	switch {
 	case n == 0:
 		return ""
-	case 2*h.unknown > n:
+	case 2*h.bySamples > n && h.resolved == 0:
+		return ui.Flowf("no objects were recorded in %d of %s: the depth was samples", h.bySamples,
+			ui.Flow(ui.Plural(uint64(n), "collection")))
+	case 2*(h.unknown-h.bySamples) > n:
 		return ui.Flowf(stateUnknown+" after %d of %s", h.unknown, ui.Flow(ui.Plural(uint64(n), "collection")))
 	case h.shows():
 		return ""
@@ -51,75 +78,196 @@ func (h *detector) note() ui.Flow {
 	return ""
 }
 
-// Smallest says which leaks would not have been found in 95 of 100 recordings of such a window, as a sentence.
-func (h *detector) Smallest() ui.Flow {
+// Smallest says which leaks would not have been found in 95 of 100 recordings of such a window: in bytes a second, 0 if
+// it is not known, and as a sentence.
+func (h *detector) Smallest() (rate float64, sentence ui.Flow) {
 	if h.watched { // which sites are watched how much changes all the time
-		return ""
+		return 0, ""
 	}
 	window := 0.0
 	if n := len(h.Times); n > 0 {
 		window = h.Times[n-1] - h.From
 	}
-	return smallest(h.interval, window)
-}
-
-func smallest(interval uint64, window float64) ui.Flow {
 	switch {
-	case interval == 0:
-		return ui.Flowf("A leak of fewer than %d objects may go unnoticed.", limit)
+	case h.interval == 0 && window > 0:
+		return 0, ui.Flowf("A leak of fewer than %d objects in %s may go unnoticed: record for longer to see it.",
+			limit, ui.Flow(ui.Seconds(window)))
+	case h.interval == 0:
+		return 0, ui.Flowf("A leak of fewer than %d objects may go unnoticed.", limit)
 	case window <= 0:
-		return ui.Flowf("A leak of less than %s may go unnoticed.", ui.Flow(ui.Bytes(limit*interval)))
+		return 0, ui.Flowf("A leak of less than %s may go unnoticed.", ui.Flow(ui.Bytes(limit*h.interval)))
 	}
-	return ui.Flowf("A leak slower than %s/s may go unnoticed: record for longer to see it.",
-		ui.Flow(ui.Bytes(uint64(float64(limit*interval)/window))))
+	rate = float64(limit*h.interval) / window
+	finer := ui.Flow("")
+	if h.interval > 64<<10 {
+		finer = ", or with `--sampling 64KiB`,"
+	}
+	return rate, ui.Flowf("A leak slower than %s/s may go unnoticed in %s (95 %%): record for longer%s to see it.",
+		ui.Flow(ui.Bytes(uint64(rate))), ui.Flow(ui.Seconds(window)), finer)
 }
 
-// Name is what is allocated: the class, and that there are others.
-func (v *Verdict) Name() ui.Flow {
-	if v.Others {
-		return sites.ClassName(v.Class, v.Loader) + " and other objects"
+// place is the application's innermost frame as a part of a sentence.
+func place(site []sites.StackFrame) ui.Flow {
+	if len(site) == 0 {
+		return "from an unknown site"
 	}
-	return sites.ClassName(v.Class, v.Loader)
+	return ui.Flowf("from %s", site[sites.Own(site)])
 }
 
-// what names class and site. wide says that the verdict is of all that a method allocates, and names most of it.
-func (v *Verdict) what(wide bool) ui.Flow {
-	at := sites.Place(v.Site)
-	for _, f := range v.Site[min(1, len(v.Site)):] { // the line that a reader can change
-		if libraryFrame(v.Site[0]) && !libraryFrame(f) {
-			at += ui.Flowf(" (called from %s)", f)
-			break
+// names lists the classes of a data structure, most bytes first.
+func (v *Verdict) names() (s ui.Flow) {
+	var names []ui.Flow
+	for _, m := range v.Members {
+		if m.Class[:min(len(m.Class), 1)] == "(" && len(v.Members) > 1 { // no name is known
+			continue
+		}
+		if n := sites.ClassName(m.Class, m.Loader); !slices.Contains(names, n) {
+			names = append(names, n)
 		}
 	}
-	name := v.Name()
-	if wide {
-		return ui.Flowf("%s allocated in the method %s", name, at)
+	const most = 3
+	n := len(names)
+	for i, name := range names[:min(n, most)] {
+		switch {
+		case i == 0:
+		case i == n-1:
+			s += " and "
+		default:
+			s += ", "
+		}
+		s += name
 	}
-	return ui.Flowf("%s allocated %s", name, at)
+	if n > most {
+		s += " and others"
+	}
+	return s
+}
+
+// verdict renders a structure. live is what lives at the end of the window, grown what all grew by.
+func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class]string, grown, live float64) Verdict {
+	slices.SortStableFunc(s.members, func(a, b *part) int {
+		return cmp.Or(cmp.Compare(b.grown, a.grown), cmp.Compare(a.class.Name, b.class.Name))
+	})
+	v := Verdict{Kind: KindSuspect, Members: []Member{}, Confidence: min(1-s.p, maxConfidence), BytesPerSecond: s.slope,
+		BytesPerSecondLow: s.low, BytesPerSecondHigh: s.high, GrownBytes: uint64(max(0, s.grown)),
+		LiveSamples: int(s.samples), PValue: s.p, Test: s.test, Against: "time", Floors: s.floors,
+		OnsetFrom: collection.Wall(r.Symbols, uint64(max(0, s.onset[0])*1e9)),
+		OnsetTo:   collection.Wall(r.Symbols, uint64(max(0, s.onset[1])*1e9)), Thread: threadOf(r, h, s.keys)}
+	for _, m := range s.members[:min(len(s.members), most)] {
+		site := sites.Stack(r.Symbols, m.key.Frame, sites.MaxFrames)
+		id := sites.ID(m.class.Name, site)
+		v.Members = append(v.Members, Member{Class: m.class.Name, Loader: loaders[m.class],
+			Site: s.shared(r.Symbols, m, site), SiteID: id, BytesPerSecond: m.slope,
+			GrownBytes: uint64(max(0, m.grown)), LiveSamples: int(m.samples)})
+	}
+	first := v.Members[0]
+	v.Class, v.Loader, v.Site, v.SiteID = first.Class, first.Loader, first.Site, first.SiteID
+	if len(v.Site) > 0 {
+		v.Place = v.Site[sites.Own(v.Site)]
+	}
+	if s.allocation {
+		v.Against = "allocation"
+	}
+	if grown > 0 {
+		v.Share = min(1, s.grown/grown)
+	}
+	v.HeapShare = s.heapShare
+	if !s.fills && live > 0 {
+		v.HeapShare = min(1, h.has(s.keys)/live)
+	}
+	switch {
+	case s.fills:
+		v.Kind = KindFills
+	case s.settled:
+		v.Kind = KindLeak
+	default:
+		v.Confidence = min(v.Confidence, maxUnproven)
+	}
+	if limit := float64(r.JVM.MaxHeap); limit > live && live > 0 && s.slope > 0 && (h.full == nil || !h.full.UntilEnd) {
+		x := (limit - live) / s.slope
+		v.FullIn = &x
+	}
+	if h.Holder != nil {
+		v.Holder = h.Holder(s.keys)
+	}
+	v.What = ui.Flowf("%s %s", v.names(), place(v.Site))
+	if s.wide {
+		v.What = ui.Flowf("%s in the method %s", v.names(), place(v.Site))
+	}
+	if v.Holder != "" {
+		v.What += ui.Flowf(", held by %s", v.Holder)
+	}
+	v.Sentence = h.sentence(r, s, &v)
+	return v
+}
+
+// has is what sites have at the end of the window, in bytes that samples stand for.
+func (h *detector) has(keys []sites.Key) (n float64) {
+	for _, k := range keys {
+		n += max(0, h.Sites[k].LiveBytes)
+	}
+	return n
 }
 
 // sentence says it in words.
-func (v *Verdict) sentence() ui.Flow {
-	s := ui.Flowf("%s grows by %s (estimated from %s). %s", v.What, v.Rate(),
-		ui.Flow(ui.Plural(uint64(v.LiveSamples), "live sample")), v.Proof())
-	if v.FullIn == nil {
-		return s
+func (h *detector) sentence(r *heap.Cursor, s *structure, v *Verdict) ui.Flow {
+	grow := ui.Flow("grows")
+	if len(v.Members) > 1 {
+		grow = "grow"
 	}
-	return s + " " + v.Exhaustion("This leak alone fills the heap in ", "")
+	if s.fills {
+		fill := ui.Flow("fills it")
+		if len(v.Members) > 1 {
+			fill = "fill it"
+		}
+		return ui.Flowf("The heap was full at %s: %s. %s %s: %s of the live heap, +%s since the start, %s before it "+
+			"was full.", ui.Flow(ui.Clock(h.full.Time)), h.full.Evidence, v.What, fill, ui.Flow(ui.Share(v.HeapShare)),
+			ui.Flow(ui.Bytes(v.GrownBytes)), v.Rate())
+	}
+	since := ui.Flowf("since %s or earlier", ui.Flow(ui.Clock(v.OnsetTo)))
+	if s.onset[0] > h.From+1 {
+		since = ui.Flowf("since %s", ui.Flow(ui.Clock(v.OnsetTo)))
+	} else if !h.late && h.From < 5 && s.onset[1]-h.From < (h.To-h.From)/4 {
+		since = "since the JVM started"
+	}
+	text := ui.Flowf("%s: %s %s by %s, %s (estimated from %s). %s", ui.Flow(kinds[v.Kind]), v.What, grow, v.Rate(),
+		since, ui.Flow(ui.Plural(uint64(v.LiveSamples), "live sample")), v.Proof())
+	if v.FullIn == nil {
+		return text
+	}
+	at := ui.Flow(" after the end of this recording")
+	if *v.FullIn < 24*3600 {
+		end := v.end(r, h).Add(seconds(*v.FullIn)).Round(time.Minute)
+		at += ui.Flowf(", at %s", ui.Flow(end.Local().Format("15:04 MST")))
+	}
+	return text + " " + v.Exhaustion("At this rate the heap is full ", at)
 }
+
+// end is when the window ends.
+func (v *Verdict) end(r *heap.Cursor, h *detector) time.Time {
+	return collection.Wall(r.Symbols, uint64(h.Times[len(h.Times)-1]*1e9))
+}
+
+// kinds begin the sentences of verdicts.
+var kinds = map[string]string{KindLeak: "Leak", KindSuspect: "Suspected leak", KindFills: "Full heap"}
+
+// Settle says what settles a suspect.
+const Settle ui.Flow = "To settle it, run `jcmd PID GC.run` twice, a minute apart, while the JVM is recorded, and " +
+	"read the recording again."
 
 // Proof says what shows that the objects stay.
 func (v *Verdict) Proof() ui.Flow {
-	switch v.Floors {
-	case 0:
-		return "Old space was not collected in this recording, so part of the growth may be garbage."
-	case 1:
-		return "The objects were still there after the only collection of old space in this recording."
+	switch {
+	case v.Kind == KindSuspect:
+		return "No collection of old space shows that these objects live: they may be garbage, or a cache that fills " +
+			"up."
+	case v.Floors == 1:
+		return "The objects were still there after a collection of old space."
 	}
 	return ui.Flowf("The objects were still there after %d collections of old space.", v.Floors)
 }
 
-// longest is the time to exhaustion, in seconds, beyond which no time is said.
+// longest is the time to exhaustion, in seconds, beyond which growth does not matter.
 const longest = 365 * 86400
 
 // Exhaustion says when the heap is full: begin, the time, end.
@@ -139,53 +287,3 @@ func (v *Verdict) Rate() ui.Flow { return rate(v.BytesPerSecond) }
 func rate(bytes float64) ui.Flow { return ui.Flow(ui.Bytes(uint64(max(bytes, 0))) + "/s") }
 
 func seconds(s float64) time.Duration { return time.Duration(s * 1e9) }
-
-// WriteText prints verdicts for people. name is how the recording was named; "" if it has no name.
-func (l *Report) WriteText(w io.Writer, name string) {
-	note := l.note
-	of := ui.Flowf("in %s and %s", ui.Flow(ui.Seconds(l.Window)),
-		ui.Flow(ui.Plural(uint64(l.Collections), "collection")))
-	switch n := uint64(len(l.Verdicts)); {
-	case n > 0:
-		ui.Headline(w, ui.Bad, ui.Flowf("%s found %s", ui.Flow(ui.Plural(n, "leaking allocation site")), of))
-	case l.doubt != "":
-		note = ""
-		ui.Headline(w, ui.Doubt, ui.Flowf("Cannot tell whether the program leaks: %s. %s", l.doubt, Advice(l.doubt)))
-	default:
-		ui.Headline(w, ui.Good, ui.Flowf("No leak found %s. %s", of, smallest(l.interval, l.Window)))
-	}
-	for i, v := range l.Verdicts {
-		ui.Fprintf(w, "\n")
-		ui.Paragraph(w, ui.Flowf("%2d.", i+1), 4, v.Sentence)
-		ui.Paragraph(w, "    Growth", 16, ui.Flowf("%s to %s (95 %% interval); %s since the start, %s of the "+
-			"heap's growth",
-			rate(v.BytesPerSecondLow), rate(v.BytesPerSecondHigh), ui.Flow(ui.Bytes(v.GrownBytes)),
-			ui.Flow(ui.Share(v.Share))))
-		sure := ui.Flow(ui.Share(v.Confidence))
-		if v.Floors == 0 && v.Confidence >= maxUnproven {
-			sure += "; not higher, because old space was not collected"
-		}
-		ui.Paragraph(w, "    Confidence", 16, sure)
-		ui.Fprintf(w, "    Allocated\n")
-		sites.WriteStack(w, v.Site, 6)
-	}
-	if note != "" && len(l.Verdicts) == 0 {
-		ui.Fprintf(w, "\n")
-		ui.Paragraph(w, "Note:", 6, note)
-	}
-	collection.WriteMissed(w, "Note:", 6, l.Missed)
-	if l.lostMany {
-		ui.Paragraph(w, "Note:", 6, ui.Flowf("%s were lost: leaks may be larger than these figures, and others "+
-			"may not "+
-			"be found.", ui.Flow(ui.Plural(l.LostSamples, "sample"))))
-	}
-	if name == "" {
-		return
-	}
-	file := ui.ShellWord(name)
-	next := []ui.Text{ui.Sprintf("heapcam view %s", file), ui.Sprintf("heapcam history %s", file)}
-	if len(l.Verdicts) > 0 && !l.watched { // there is no heap state to compare
-		next = append(next, ui.Sprintf("heapcam diff --from first --to last %s", file))
-	}
-	ui.Next(w, next...)
-}

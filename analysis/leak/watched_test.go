@@ -66,7 +66,7 @@ func watchedRecording(leaks bool) *watchedStream {
 
 // TestWatchedLeak finds the leak of a recording without addresses, and none in one whose objects stay a while.
 func TestWatchedLeak(t *testing.T) {
-	l, err := Find(heap.NewReplay(watchedRecording(true)))
+	l, err := Find(heap.NewReplay(watchedRecording(true)), Options{})
 	if err != nil || len(l.Verdicts) != 1 {
 		t.Fatalf("%+v, %v", l, err)
 	}
@@ -75,7 +75,7 @@ func TestWatchedLeak(t *testing.T) {
 		v.BytesPerSecond > 1.4*(1<<20) || v.Floors < 10 {
 		t.Errorf("%+v", v)
 	}
-	l, err = Find(heap.NewReplay(watchedRecording(false)))
+	l, err = Find(heap.NewReplay(watchedRecording(false)), Options{})
 	if err != nil || len(l.Verdicts) != 0 {
 		t.Fatalf("no leak: %+v, %v", l, err)
 	}

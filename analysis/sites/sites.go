@@ -32,7 +32,8 @@ type Row struct {
 	Loader      string       `json:"loader,omitempty"` // where two classes share a name
 	Child       string       `json:"child,omitempty"`
 	Site        []StackFrame `json:"site"`
-	Samples     uint64       `json:"samples"` // exact objects
+	SiteID      string       `json:"site_id,omitempty"` // the same in other runs and builds (ID); absent with child
+	Samples     uint64       `json:"samples"`           // exact objects
 	Objects     uint64       `json:"objects"`
 	ObjectsLow  uint64       `json:"objects_low"`
 	ObjectsHigh uint64       `json:"objects_high"`
@@ -283,6 +284,7 @@ func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count)
 		t, n := by[k], have[k.Class]
 		row := Row{Class: k.Class.Name, Loader: shared[k.Class], Site: Stack(r, k.Frame, MaxFrames),
 			Samples: t.n, ExactBytes: t.sampled}
+		row.SiteID = ID(row.Class, row.Site)
 		row.ObjectsLow, row.ObjectsHigh = t.objects.Bounds(t.figure, t.n, n.Objects)
 		row.BytesLow, row.BytesHigh = t.bytes.Bounds(t.figureBytes, t.sampled, n.Bytes)
 		c := reserved[k.Class]
@@ -384,11 +386,10 @@ func GrownSites(r *heap.Symbols, first, last map[Key]*Tally, max int) []GrownRow
 	shared := Loaders(r, classes)
 	out := []GrownRow{}
 	for _, g := range all[:min(len(all), max)] {
-		out = append(
-			out,
-			GrownRow{Class: g.k.Class.Name, Loader: shared[g.k.Class], Site: Stack(r, g.k.Frame, MaxFrames),
-				Samples: int64(g.samples), Objects: int64(math.Round(g.objects)), Bytes: int64(math.Round(g.bytes))},
-		)
+		row := GrownRow{Class: g.k.Class.Name, Loader: shared[g.k.Class], Site: Stack(r, g.k.Frame, MaxFrames),
+			Samples: int64(g.samples), Objects: int64(math.Round(g.objects)), Bytes: int64(math.Round(g.bytes))}
+		row.SiteID = ID(row.Class, row.Site)
+		out = append(out, row)
 	}
 	return out
 }
@@ -399,6 +400,7 @@ type GrownRow struct {
 	Class   string       `json:"class"`
 	Loader  string       `json:"loader,omitempty"`
 	Site    []StackFrame `json:"site"`
+	SiteID  string       `json:"site_id"` // the same in other runs and builds (ID)
 	Samples int64        `json:"samples"`
 	Objects int64        `json:"objects"`
 	Bytes   int64        `json:"bytes"`

@@ -466,11 +466,13 @@ func TestHostileText(t *testing.T) {
 				File: hostileName(2), Line: &line}, {Class: hostileName(3), Method: hostileName(4)}}
 			l := leak.Report{Note: hostileName(5),
 				Verdicts: []leak.Verdict{{Class: hostileName(0), Loader: hostileName(1), Site: site,
-					Sentence: ui.Flowf("%s", hostileName(2))}}}
+					Sentence: ui.Flowf("%s", hostileName(2)), Thread: hostileName(3), Members: []leak.Member{
+						{Class: hostileName(4), Site: site},
+						{Class: hostileName(5), Loader: hostileName(0), Site: site}}}}}
 			l.WriteText(ui.Stdout, "x")
 			r := analysis.Report{JVM: hostileName(0), Collector: hostileName(1), End: hostileName(2),
 				SitesCut: hostileName(3), FirstLook: ui.Flowf("%s", hostileName(4)),
-				Collections: make([]analysis.CollectionRow, 1), Suspects: l.Verdicts}
+				Collections: make([]analysis.CollectionRow, 1), Verdicts: l.Verdicts}
 			r.WriteText(ui.Stdout, "x")
 		},
 		"refusal": func() {

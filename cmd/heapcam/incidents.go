@@ -148,7 +148,7 @@ JVM is killed or crashes, when it throws an OutOfMemoryError, or when full colle
 			if !showJSON {
 				return showIncident(c.OutOrStdout(), i, n.Path(i.ID))
 			}
-			return ui.JSON(c.OutOrStdout(), incidentReply{i, n.Path(i.ID)})
+			return ui.JSON(c.OutOrStdout(), incidentReply{i, n.Path(i.ID), verdictOn(n.Path(i.ID))})
 		},
 	}
 	show.Flags().BoolVar(&showJSON, "json", false, "Print JSON (heapcam.incident/1).")
@@ -181,6 +181,15 @@ func freeOn(dir string) ui.Text {
 	return ui.Text(fmt.Sprintf(" (%s free)", ui.Bytes(n)))
 }
 
+// verdictOn is the headline of `heapcam report` on an incident.
+func verdictOn(dir string) ui.Flow {
+	rep, err := reportOn(io.Discard, dir)
+	if err != nil {
+		return ui.Flowf("not known: %v", err)
+	}
+	return rep.FirstLook
+}
+
 func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 	w := ui.NewTable(to)
 	by := "by a user"
@@ -197,6 +206,7 @@ func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 		ui.Fprintf(w, "left out\t%s\n", l)
 	}
 	ui.Fprintf(w, "folder\t%s\n", dir)
+	ui.Fprintf(w, "verdict\t%s\n", verdictOn(dir))
 	ui.Fprintf(w, "read it\theapcam report %s\n", ui.ShellWord(dir))
 	ui.Fprintf(w, "copy it\theapcam pull --incident %s -o FILE\n", ui.ShellWord(i.ID))
 	return w.Flush()

@@ -10,36 +10,48 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-type leaksOptions struct{ json, fail bool }
+type leaksOptions struct {
+	json, fail, suspects bool
+	least                ui.Percent
+}
 
 func newLeaksCmd() *cobra.Command {
-	var o leaksOptions
+	o := leaksOptions{least: leak.DefaultMinGrowth}
 	c := &cobra.Command{
 		Use:   "leaks FILE|DIR|JVM",
-		Short: "Name the allocation sites that leak, and how certain that is",
+		Short: "Name what leaks or fills the heap, where it is allocated, and how certain that is",
 		Long: `Use it to find a leak, or as a gate in CI (--fail-on-leak).
 
-A site leaks if its objects survive collections, are not released, and grow in number through the whole recording. The
-fastest leak is first. Where old space was collected, heapcam judges a site by what full collections and G1's remarks
-left over, so garbage does not count. Where it was not, part of the growth may be garbage: the verdict says so, and its
-confidence is 95 % at most. Caches that have filled up, the start of a program, and batches that are released again are
-not leaks. Record at least one minute and ten collections; a longer recording finds slower leaks, and the output says
-how slow. With fewer data the verdict is "Cannot tell". ` + fileHelp + `
+Each verdict is a data structure: allocation sites whose objects survive collections, are not released, and grow in
+number through the recording. What matters most is first. There are three kinds:
 
-The JSON document has a list "verdicts": for each leak the class, the site (innermost frame first), the confidence,
-bytes_per_second and a sentence. The list is empty if nothing leaks, and if "cannot_tell" says why nothing is known.`,
+  fills-heap   The heap was full, and this filled it.
+  leak         The growth outlived collections of old space, so its objects live.
+  suspect      It grows like a leak, but no collection of old space shows that its objects
+               live. It may be garbage, or a cache that fills up. To settle it, run
+               ` + "`jcmd PID GC.run`" + ` twice, a minute apart, while the JVM is recorded.
+
+Caches that have filled up, the start of a program, and batches that are released again have no verdict. Record at least
+one minute and ten collections; the output says how slow a leak it can see. With fewer data it says "Cannot tell". ` +
+			fileHelp + `
+
+The JSON document has a list "verdicts". The list is empty if nothing grows, and if "cannot_tell" says why nothing is
+known. "near_misses" has what grew and is not named, and why.`,
 		Example: `  heapcam leaks incident.heapcam
   heapcam leaks --fail-on-leak heapcam-recordings
   heapcam leaks --json incident.heapcam | jq -r '.verdicts[].sentence'`,
 		Args: exactly(1, readingArg),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
-	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.leaks/1).")
-	c.Flags().BoolVar(&o.fail, "fail-on-leak", false, "Exit with code 9 if a site leaks, 11 if the recording cannot "+
-		"tell.")
-	exitsWith(c, "0", "No site leaks, or --fail-on-leak is not set.")
-	exitsWith(c, "9", "A site leaks, and --fail-on-leak is set.")
-	exitsWith(c, "11", "The recording cannot tell, and --fail-on-leak is set.")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.leaks/2).")
+	c.Flags().BoolVar(&o.fail, "fail-on-leak", false, "Exit with code 9 if there is a leak or the heap was filled, 11 "+
+		"if the recording cannot tell. Suspects do not count.")
+	c.Flags().BoolVar(&o.suspects, "fail-on-suspect", false, "As --fail-on-leak, and suspects count, too.")
+	c.Flags().Var(&o.least, "min-growth", "Share of the maximum heap that must be added in a day; less is listed as "+
+		"small growth. Default 0.1%; 0% = all growth.")
+	exitsWith(c, "0", "There is no leak, or neither --fail-on-leak nor --fail-on-suspect is set.")
+	exitsWith(c, "9", "There is a leak and --fail-on-leak is set, or a suspect and --fail-on-suspect is set.")
+	exitsWith(c, "11", "The recording cannot tell, and --fail-on-leak or --fail-on-suspect is set.")
 	return c
 }
 
@@ -51,7 +63,7 @@ func (o *leaksOptions) run(c *cobra.Command, path string) error {
 	defer rec.Close()
 	var l *leak.Report
 	if err := countFirst(rec, func(r heap.Reader) (enough bool, err error) {
-		l, err = leak.Find(r)
+		l, err = leak.Find(r, leak.Options{MinGrowth: float64(o.least)})
 		return l != nil, ifNot(err, leak.ErrOpen)
 	}); err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)
@@ -64,9 +76,9 @@ func (o *leaksOptions) run(c *cobra.Command, path string) error {
 		l.WriteText(c.OutOrStdout(), path)
 	}
 	switch {
-	case o.fail && len(l.Verdicts) > 0:
+	case (o.fail || o.suspects) && l.Leaks() > 0, o.suspects && len(l.Verdicts) > 0:
 		return status(exitLeak)
-	case o.fail && l.CannotTell != "":
+	case (o.fail || o.suspects) && l.CannotTell != "":
 		return status(exitUnclear)
 	}
 	return nil

@@ -33,6 +33,8 @@ type incidentsReply struct {
 type incidentReply struct {
 	ringstore.Incident
 	Dir string `json:"dir"` // Folder of the incident: a recording that every reading verb opens.
+	// The first sentence of `heapcam report` on it.
+	Verdict ui.Flow `json:"verdict"`
 }
 
 type classifiersReply struct {

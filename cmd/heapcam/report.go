@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/analysis"
@@ -22,29 +24,42 @@ func newReportCmd() *cobra.Command {
 
 The report shows collections and pauses with heapcam's own share, heap usage, the classes and allocation sites that
 grew most, leaks, and how far you can trust the figures. It names what to look at first. ` + fileHelp,
-		Example: "  heapcam report incident.heapcam\n  heapcam report --json incident.heapcam | jq '.suspects[0]'",
+		Example: "  heapcam report incident.heapcam\n  heapcam report --json incident.heapcam | jq '.verdicts[0]'",
 		Args:    exactly(1, readingArg),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },
 	}
-	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.report/1).")
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.report/2).")
 	return c
 }
 
 func (o *reportOptions) run(c *cobra.Command, path string) error {
-	rec, err := openReading(path)
+	rep, err := reportOn(c.ErrOrStderr(), path)
 	if err != nil {
 		return err
 	}
+	if o.json {
+		return ui.JSON(c.OutOrStdout(), rep)
+	}
+	rep.WriteText(c.OutOrStdout(), path)
+	return nil
+}
+
+// reportOn reads a recording, or finds its report in the index. What takes long is announced on progress.
+func reportOn(progress io.Writer, path string) (*analysis.Report, error) {
+	rec, err := openReading(path)
+	if err != nil {
+		return nil, err
+	}
 	defer rec.Close()
-	rep, err := indexed(ownIndex(), reportResult, rec.Path, func() (rep *analysis.Report, err error) {
+	return indexed(ownIndex(), reportResult, rec.Path, func() (rep *analysis.Report, err error) {
 		took := cost.New()
 		watch := func(b trace.Block) { _ = took.Add(b) } // the replay tells what is damaged
 		err = countWatched(rec, watch, func(r heap.Reader) (bool, error) {
 			if rep != nil { // all but the verdicts is known
-				ui.Fprintf(c.ErrOrStderr(), "heapcam: to confirm a leak, all objects are replayed: this takes longer\n")
-				l, err := leak.Find(r)
+				ui.Fprintf(progress, "heapcam: to confirm a leak, all objects are replayed: this takes longer\n")
+				l, err := leak.Find(r, leak.Options{MinGrowth: leak.DefaultMinGrowth})
 				if err == nil {
-					rep.Settle(l.Verdicts)
+					rep.Settle(l)
 				}
 				return true, err
 			}
@@ -63,12 +78,4 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 		}
 		return rep, err
 	})
-	if err != nil {
-		return err
-	}
-	if o.json {
-		return ui.JSON(c.OutOrStdout(), rep)
-	}
-	rep.WriteText(c.OutOrStdout(), path)
-	return nil
 }

@@ -388,7 +388,7 @@ type reportReply struct {
 	Suspects []struct {
 		Class string  `json:"class"`
 		Site  []frame `json:"site"`
-	} `json:"suspects"`
+	} `json:"verdicts"`
 	LostSamples uint64 `json:"lost_samples"`
 }
 

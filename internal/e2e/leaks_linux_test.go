@@ -22,6 +22,7 @@ var (
 type leaksReply struct {
 	Schema   string `json:"schema"`
 	Verdicts []struct {
+		Kind           string  `json:"kind"`
 		Class          string  `json:"class"`
 		Site           []frame `json:"site"`
 		Confidence     float64 `json:"confidence"`
@@ -83,11 +84,11 @@ func TestLeaks(t *testing.T) {
 					dir := r.recorded(t).dir
 					var l leaksReply
 					heapcamJSON(t, &l, "leaks", dir)
-					_, _, code := heapcam(t, "leaks", "--fail-on-leak", dir)
+					_, _, code := heapcam(t, "leaks", "--fail-on-suspect", dir)
 					leaks := slices.Contains(leaking, name)
 					if want := map[bool]int{true: 9}[len(l.Verdicts) > 0]; code != want || l.Verdicts == nil ||
-						l.Schema != "heapcam.leaks/1" {
-						t.Errorf("--fail-on-leak: status %d with %d verdicts", code, len(l.Verdicts))
+						l.Schema != "heapcam.leaks/2" {
+						t.Errorf("--fail-on-suspect: status %d with %d verdicts", code, len(l.Verdicts))
 					}
 					if !leaks {
 						if len(l.Verdicts) > 0 {

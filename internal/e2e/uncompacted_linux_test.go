@@ -19,7 +19,7 @@ func TestUncompacted(t *testing.T) {
 			t.Run(depth, func(t *testing.T) {
 				t.Parallel()
 				p := program{major: major, gc: gc, main: "Uncompacted", heap: "128m", limit: "64MiB",
-					flags: []string{"--emergency", "off", "--depth", depth},
+					flags: []string{"--emergency", "off", "--depth", depth, "--max-sync-pause", "0s"},
 					opts: []string{"-XX:+UnlockExperimentalVMOptions", "-XX:InitiatingHeapOccupancyPercent=5",
 						"-XX:G1MixedGCLiveThresholdPercent=100", "-XX:G1HeapWastePercent=0"}}
 				r := p.start(t)

@@ -3,7 +3,7 @@ import { h, bytes, count, plural, share, plain, span, stack, facts, frame, addre
 
 export function show(main, data) {
   const r = data.report,
-    list = r.suspects;
+    list = r.verdicts;
   main.append(h('h2', {}, 'Leaks'));
   if (!list.length) {
     main.append(h('p', { id: 'no-leak' }, r.look_first));
@@ -13,7 +13,8 @@ export function show(main, data) {
     h(
       'p',
       { class: 'sub' },
-      `Allocation sites whose surviving objects grow throughout the window. Old space was collected ` +
+      `Data structures whose surviving objects grow throughout the window, or filled the heap. Old space was ` +
+        `collected ` +
         `${plural(r.old_collections, 'time')} in the window.`,
     ),
   );
@@ -27,6 +28,7 @@ export function show(main, data) {
           { class: 'leak' },
           h('p', {}, h('b', {}, `${i + 1}.`), s.sentence),
           facts([
+            ['Verdict', s.kind],
             ['Class', s.class + (s.loader ? ` (${s.loader})` : '')],
             [
               'Growth rate',
@@ -35,6 +37,9 @@ export function show(main, data) {
             ],
             ['Growth in the window', '+' + bytes(s.grown_bytes)],
             ['Share of heap growth', share(s.share_of_growth)],
+            ['Share of the live heap', share(s.share_of_heap)],
+            s.thread ? ['Thread', s.thread] : null,
+            s.held_by ? ['Held by', s.held_by] : null,
             ['Confidence', plain(s.confidence)],
             ['Live samples', count(s.live_samples)],
             ['Trend test', `${s.test}, p ${s.p_value < 1e-4 ? '< ' + plain(1e-4) : '= ' + plain(s.p_value)}`],

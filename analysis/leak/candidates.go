@@ -1,0 +1,168 @@
+package leak
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/heapcam/heapcam/analysis/history"
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/heap"
+)
+
+// candidate is a site, or several that share their innermost frames, under test.
+type candidate struct {
+	key     sites.Key
+	members []sites.Key // of several
+	wide    bool        // they share the program's own method, not the line
+	s       *history.Series
+	growth
+}
+
+// keys are the sites of a candidate.
+func (c *candidate) keys() []sites.Key {
+	if c.members == nil {
+		return []sites.Key{c.key}
+	}
+	return c.members
+}
+
+// candidates are the sites that have had some samples, those that share the program's own innermost line (a leak in a
+// helper that is called from everywhere is one leak), and those that share its method: of a slow leak each of its
+// objects alone may have too few samples.
+func (h *detector) candidates(r *heap.Symbols) []candidate {
+	var all []candidate
+	heads := map[line][]sites.Key{}
+	for k, s := range h.Sites {
+		if s.Lasts() >= minSamples {
+			all = append(all, candidate{key: k, s: s})
+		}
+		hk := own(r, k.Frame)
+		heads[hk] = append(heads[hk], k)
+	}
+	methods, lines := map[line][]sites.Key{}, map[line]int{}
+	group := func(ks []sites.Key, wide bool) {
+		if len(ks) < 2 {
+			return
+		}
+		slices.SortFunc(ks, func(a, b sites.Key) int {
+			return cmp.Or(cmp.Compare(h.Sites[b].LiveBytes, h.Sites[a].LiveBytes), cmp.Compare(a.Frame, b.Frame),
+				cmp.Compare(a.Class.Name, b.Class.Name), cmp.Compare(a.Class.Loader, b.Class.Loader))
+		})
+		if wide && slices.ContainsFunc(ks, func(k sites.Key) bool { return h.Sites[k].Lasts() > ownSamples }) {
+			return
+		}
+		if s := h.Sum(ks); s.Lasts() >= minSamples {
+			all = append(all, candidate{key: ks[0], members: ks, wide: wide, s: s})
+		}
+	}
+	for l, ks := range heads {
+		group(ks, false)
+		if l.method != "" {
+			l.bci, l.number = 0, 0
+			methods[l] = append(methods[l], ks...)
+			lines[l]++
+		}
+	}
+	for m, ks := range methods {
+		if lines[m] > 1 {
+			group(ks, true)
+		}
+	}
+	slices.SortFunc(all, func(a, b candidate) int { // methods last
+		if a.wide != b.wide {
+			return map[bool]int{true: 1, false: -1}[a.wide]
+		}
+		return cmp.Or(cmp.Compare(a.key.Frame, b.key.Frame), cmp.Compare(a.key.Class.Name, b.key.Class.Name),
+			cmp.Compare(a.key.Class.Loader, b.key.Class.Loader), cmp.Compare(len(a.members), len(b.members)))
+	})
+	return all
+}
+
+// single leaves of a group of sites and its members those that say more: the members if they explain the group, else
+// the group; of a method nothing but what it is named for, if that is so.
+func single(all []candidate) []candidate {
+	at, named := map[sites.Key]int{}, map[sites.Key]bool{}
+	for i, c := range all {
+		if c.members == nil {
+			at[c.key] = i
+			named[c.key] = true
+		}
+		for _, k := range c.members {
+			named[k] = named[k] || !c.wide
+		}
+	}
+	drop := make([]bool, len(all))
+	for i, c := range all {
+		if c.wide {
+			drop[i] = slices.ContainsFunc(c.members, func(k sites.Key) bool { return named[k] })
+		}
+		if c.members == nil || c.wide {
+			continue
+		}
+		grown, best := 0.0, 0.0
+		for _, k := range c.members {
+			if j, ok := at[k]; ok {
+				grown += all[j].grown
+				best = max(best, all[j].grown)
+			}
+		}
+		if best >= keptMost*c.grown {
+			drop[i] = true
+			continue
+		}
+		for _, k := range c.members {
+			if j, ok := at[k]; ok {
+				drop[j] = true
+			}
+		}
+	}
+	out := all[:0]
+	for i, c := range all {
+		if !drop[i] {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// scale lets no site grow by more than it has: the series are what samples stand for, and the figures of a state are
+// less where that is more than there is of a class (sites.State).
+func (h *detector) scale(r *heap.Cursor, all []candidate) {
+	if len(all) == 0 || len(h.last) == 0 {
+		return
+	}
+	live := (&sites.State{Symbols: r.Symbols, Samples: slices.Collect(maps.Values(r.Live)), Types: h.last}).Tallies()
+	for i := range all {
+		c := &all[i]
+		keys := c.keys()
+		has, stood := 0.0, 0.0
+		for _, k := range keys {
+			if t := live[k]; t != nil {
+				figure, s := t.Bytes()
+				has, stood = has+figure, stood+s
+			}
+		}
+		if stood <= 0 {
+			continue
+		}
+		f := min(1, has/stood)
+		c.slope, c.low, c.high, c.grown = f*c.slope, f*c.low, f*c.high, min(f*c.grown, has)
+	}
+}
+
+// heapGrowth gives the growth of all that is known to live over the window, without what was dropped again, and what
+// lives at its end, 0 if it is never known.
+func (h *detector) heapGrowth() (grown, live float64) {
+	var v []float64
+	for _, b := range h.Live {
+		if b >= 0 {
+			v = append(v, b)
+		}
+	}
+	if len(v) == 0 {
+		return 0, 0
+	}
+	low := envelope(v)
+	return low[len(low)-1] - low[0], low[len(low)-1]
+}

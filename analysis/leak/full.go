@@ -1,0 +1,215 @@
+package leak
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/history"
+	"github.com/heapcam/heapcam/analysis/stats"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// What makes a heap full: shares of its maximum that are used after full collections.
+const (
+	fullAlone  = 0.92 // after one
+	fullStorm  = 0.85 // after stormLeast of the newest few
+	fullFailed = 0.7  // with an allocation that failed
+	leastFills = 0.1  // share of the late growth of the heap that a data structure that fills it has
+)
+
+// spaceUse is how much of the heap is used after a collection.
+type spaceUse struct {
+	gc   uint64
+	kind uint64
+	used uint64
+}
+
+// findFull looks for the first full collection that found the heap full.
+func (h *detector) findFull(r *heap.Cursor) {
+	h.full = nil
+	limit := float64(r.JVM.MaxHeap)
+	if limit <= 0 {
+		return
+	}
+	failed := func(from, to float64) bool {
+		return slices.ContainsFunc(r.Exhausted, func(x trace.Exhausted) bool {
+			t := float64(x.Time) / 1e9
+			return t >= from-1 && t <= to+1
+		})
+	}
+	storm := 0
+	for i, x := range h.spaces {
+		if x.kind != trace.PauseFull {
+			continue
+		}
+		use := float64(x.used) / limit
+		if storm++; use < fullStorm {
+			storm = 0
+		}
+		until := h.Times[len(h.Times)-1] + 60
+		if i+1 < len(h.Times) {
+			until = h.Times[i+1]
+		}
+		e := ui.Flow("")
+		switch {
+		case use >= fullFailed && failed(h.Times[i], until):
+			e = "an allocation failed"
+		case use >= fullAlone:
+			e = "a full collection freed hardly anything"
+		case storm >= stormLeast:
+			e = "full collections followed one another"
+		default:
+			continue
+		}
+		h.full = &Full{Time: collection.Wall(r.Symbols, uint64(h.Times[i]*1e9)), GC: x.gc, UsedBytes: x.used,
+			MaxBytes: r.JVM.MaxHeap, Evidence: e, at: i}
+		break
+	}
+	if h.full == nil {
+		return
+	}
+	// Does it stay so? The newest collection of old space says it, or the newest of all.
+	last := h.spaces[len(h.spaces)-1]
+	for _, x := range slices.Backward(h.spaces) {
+		if x.kind == trace.PauseFull || x.kind == trace.PauseRemark {
+			last = x
+			break
+		}
+	}
+	h.full.UntilEnd = float64(last.used) >= fullFailed*limit
+}
+
+// level is how many bytes lived after a collection, as well as that is known.
+func (h *detector) level(i int) float64 {
+	if h.Live[i] >= 0 {
+		return h.Live[i]
+	}
+	return float64(h.spaces[i].used)
+}
+
+// before gives the collection from which on the heap filled up: the newest one before it was full that left no more
+// than half of what was added since the least.
+func (h *detector) before() int {
+	least, top := h.level(0), h.level(h.full.at)
+	for i := range h.full.at {
+		least = min(least, h.level(i))
+	}
+	for i := h.full.at; i >= 0; i-- {
+		if h.level(i) <= (least+top)/2 {
+			return i
+		}
+	}
+	return -1
+}
+
+// fills names what filled a heap that was full, by how much of it: growth up to then counts, however long the program
+// went on. What is there then has outlived a full collection.
+func (h *detector) fills(r *heap.Cursor, x *heads) []*structure {
+	if h.full == nil {
+		return nil
+	}
+	at, since := h.full.at, h.before()
+	by := map[string]*structure{}
+	var all []*structure
+	young := map[*history.Series]float64{}
+	if h.full.UntilEnd { // some had no time to survive two collections
+		h.YoungLive(r.Symbols, func(s *history.Series, y *heap.Sample) { young[s] += float64(y.Size) * y.Weight })
+	}
+	sum := 0.0
+	for k, s := range h.Sites {
+		var then, now, n float64
+		for i, c := range s.At {
+			if int(c) <= since {
+				then += s.Bytes[i]
+			}
+			if int(c) <= at {
+				now += s.Bytes[i]
+				n += float64(s.Samples[i])
+			}
+		}
+		if at == len(h.Times)-1 {
+			now += young[s]
+		}
+		if now <= 0 {
+			continue
+		}
+		sum += now
+		head := x.of(k.Frame)
+		g := by[head]
+		if g == nil {
+			g = &structure{head: head, fills: true}
+			g.survives, g.settled, g.test = 1, true, "share of a full heap"
+			by[head] = g
+			all = append(all, g)
+		}
+		g.grown += now
+		g.late += now - then
+		g.samples += n
+		g.put(r.Symbols, k, s, now-then, now)
+	}
+	live := h.level(at)
+	scale := 1.0
+	if sum > live {
+		scale = live / sum
+	}
+	late := 0.0
+	for _, g := range all {
+		late += max(0, g.late)
+	}
+	w := h.Times[at] - h.From
+	if since >= 0 {
+		w = h.Times[at] - h.Times[since]
+	}
+	all = slices.DeleteFunc(all, func(g *structure) bool {
+		return g.late < leastFills*late || g.late < leastFills*live || g.samples < minSamples
+	})
+	for _, g := range all {
+		h.fill(g, scale, w, live)
+	}
+	slices.SortFunc(all, func(a, b *structure) int {
+		return cmp.Or(cmp.Compare(b.late, a.late), cmp.Compare(a.head, b.head))
+	})
+	return all
+}
+
+// fill completes a structure that fills the heap: its growth in w seconds.
+func (h *detector) fill(g *structure, scale, w, live float64) {
+	total := &history.Series{}
+	for _, k := range g.keys {
+		s := h.Sites[k]
+		total.At = append(total.At, s.At...)
+		total.Bytes = append(total.Bytes, s.Bytes...)
+		total.Samples = append(total.Samples, s.Samples...)
+	}
+	n := h.full.at + 1
+	v, samples := make([]float64, n), make([]float64, n)
+	total.Spread(v, samples)
+	low := envelope(v)
+	g.onset = onset(h.Times[:n], low)
+	if low[0] == 0 && n > 0 && low[n-1] > 0 && v[0] == 0 {
+		g.onset[0] = max(h.From, g.onset[0])
+	}
+	g.p = gained([]float64{samples[0], samples[n-1]})
+	g.heapShare = min(1, scale*g.grown/max(live, 1))
+	g.late *= scale
+	if w > 0 {
+		g.slope = g.late / w
+	}
+	k := max(1, g.samples)
+	g.low, g.high = g.slope*stats.HalfChi2(0, k)/k, g.slope*stats.HalfChi2(1, k+1)/k
+	g.grown = scale * (g.grown - max(0, v[0]))
+	for _, m := range g.members {
+		m.grown *= scale
+		if w > 0 {
+			m.slope *= scale / w
+		}
+	}
+	for _, f := range h.Floors {
+		if h.Times[f] >= h.Times[h.full.at] {
+			g.floors++
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package leak
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/heap"
+)
+
+const (
+	significance  = 0.01  // of all verdicts of a window together
+	maxConfidence = 0.999 // upper bound of a confidence, since the tests rest on assumptions
+	maxUnproven   = 0.95  // the same of a suspect
+	// share of the maximum heap that a site must gain in the window: less than that, a minute says nothing of a day
+	leastGrown = 0.0005
+	most       = 20 // verdicts, and entries of the other lists
+)
+
+// judgeAll fills the verdicts, the small growth and the near misses of a report.
+func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
+	h.Open = false
+	h.findFull(r)
+	l.Full = h.full
+	var named, others []candidate
+	if h.shows() {
+		h.countAlive(r)
+		named, others = h.test(r)
+	}
+	h.scale(r, named)
+	h.scale(r, others)
+	heads := newHeads(r.Symbols)
+	structures := h.structures(heads, named, others)
+	fills := h.fills(r, heads)
+	structures = slices.DeleteFunc(structures, func(s *structure) bool {
+		return slices.ContainsFunc(fills, func(f *structure) bool { return f.head == s.head })
+	})
+	sum := 0.0 // all that grows, for shares
+	for _, s := range structures {
+		sum += s.grown
+	}
+	grown, live := h.heapGrowth()
+	grown = max(grown, sum)
+	loaders := loadersOf(r.Symbols, append(slices.Clone(fills), structures...))
+	for _, s := range fills {
+		l.Verdicts = append(l.Verdicts, h.verdict(r, s, loaders, grown, live))
+	}
+	slices.SortStableFunc(structures, func(a, b *structure) int {
+		return cmp.Or(cmp.Compare(b.weight(), a.weight()), cmp.Compare(a.head, b.head))
+	})
+	for _, s := range structures {
+		v := h.verdict(r, s, loaders, grown, live)
+		if h.small(r, &v) {
+			l.Small = append(l.Small, v)
+		} else {
+			l.Verdicts = append(l.Verdicts, v)
+		}
+	}
+	l.Verdicts = l.Verdicts[:min(len(l.Verdicts), most)]
+	l.Small = l.Small[:min(len(l.Small), most)]
+	l.Misses = h.misses(r, heads, others, append(fills, structures...))
+}
+
+// test judges all candidates. Of those that are not named, the second list has what grew.
+func (h *detector) test(r *heap.Cursor) (named, others []candidate) {
+	all := h.candidates(r.Symbols)
+	refuted := map[sites.Key]bool{}
+	for i := range all {
+		c := &all[i]
+		if c.wide && slices.ContainsFunc(c.members, func(k sites.Key) bool { return refuted[k] }) {
+			c.p, c.why = 1, whyDropped
+			continue
+		}
+		if c.growth = h.judge(c.s); h.late && h.replaces(r.Symbols, c) {
+			c.p, c.why = 1, whyReplaced
+		}
+		if c.refuted {
+			refuted[c.key] = true
+		}
+		if c.open && c.p <= significance && c.slope > 0 {
+			h.Open = true
+		}
+	}
+	// Some of a thousand sites rise by chance: Holm's correction, for all whose objects are not known to be dropped.
+	// Those whose shape is none of growth count: the shape is of the same data.
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.p, b.p) })
+	least, tested := 0.0, 0
+	for i := range all {
+		if w := all[i].why; w == whyNot || w == whyStopped || w == whyChance {
+			tested++
+		}
+	}
+	for i := range all {
+		if all[i].p < 1 {
+			least = max(least, min(1, all[i].p*float64(tested-i)))
+			all[i].p = least
+		}
+	}
+	for _, c := range all {
+		switch {
+		case c.p <= significance && c.slope > 0:
+			named = append(named, c)
+		case !c.wide && c.grown > 0:
+			if c.p < 1 {
+				c.why = whyChance
+			}
+			others = append(others, c)
+		}
+	}
+	return single(named), others
+}
+
+// small says whether what a verdict says does not matter: it grows by less than is asked for, too little to say
+// anything, or it would take more than a year to fill the heap.
+func (h *detector) small(r *heap.Cursor, v *Verdict) bool {
+	limit := float64(r.JVM.MaxHeap)
+	return v.BytesPerSecond*86400 < h.MinGrowth*limit || float64(v.GrownBytes) < leastGrown*limit ||
+		v.FullIn != nil && *v.FullIn >= longest
+}
+
+// loadersOf gives what tells the classes of structures apart.
+func loadersOf(r *heap.Symbols, all []*structure) map[sites.Class]string {
+	classes := map[sites.Class]bool{}
+	for _, s := range all {
+		for _, m := range s.members {
+			classes[m.class] = true
+		}
+	}
+	return sites.Loaders(r, slices.SortedFunc(maps.Keys(classes), func(a, b sites.Class) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Loader, b.Loader))
+	}))
+}

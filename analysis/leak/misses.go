@@ -1,0 +1,98 @@
+package leak
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
+)
+
+// Miss is a site that grew in the window and is not named, and why.
+type Miss struct {
+	Class      string             `json:"class"`
+	Loader     string             `json:"loader,omitempty"`
+	Site       []sites.StackFrame `json:"site"`
+	SiteID     string             `json:"site_id"` // as in a verdict
+	GrownBytes uint64             `json:"grown_bytes"`
+	// code of the reason: dropped, holder, soft, stopped, freed, replaced, chance
+	Reason   string  `json:"reason"`
+	Sentence ui.Flow `json:"sentence"`
+
+	what ui.Flow
+}
+
+// why is a reason why a site that grew is not named.
+type why uint8
+
+const (
+	whyNot why = iota
+	whyDropped
+	whyHolder
+	whySoft
+	whyStopped
+	whyFreed
+	whyReplaced
+	whyChance
+)
+
+// reasons are what whys mean: a code, and the end of a sentence.
+var reasons = [...]struct {
+	code string
+	text ui.Flow
+}{
+	whyNot:      {"", ""},
+	whyDropped:  {"dropped", "the program drops these objects"},
+	whyHolder:   {"holder", "nothing that could hold them has grown, as in a cache or queue that is full"},
+	whySoft:     {"soft", "soft references hold them, and the JVM clears these before the heap is full"},
+	whyStopped:  {"stopped", "the growth came in one step, or it stopped"},
+	whyFreed:    {"freed", "a collection of old space freed most of it"},
+	whyReplaced: {"replaced", "the class has not grown: new objects replace older ones"},
+	whyChance:   {"chance", "chance may have caused it: there are too few samples"},
+}
+
+// missed is how many near misses are reported, and missedShare what share of the heap's growth they have at least.
+const (
+	missed      = 5
+	missedShare = 0.05
+)
+
+// misses lists what grew most of what is not named.
+func (h *detector) misses(r *heap.Cursor, x *heads, others []candidate, named []*structure) []Miss {
+	out := []Miss{}
+	of := map[sites.Key]bool{}
+	for _, s := range named {
+		for _, k := range s.keys {
+			of[k] = true
+		}
+	}
+	sum := 0.0
+	for _, c := range others {
+		if c.members == nil {
+			sum += c.grown
+		}
+	}
+	slices.SortStableFunc(others, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.grown, a.grown), cmp.Compare(a.key.Frame, b.key.Frame),
+			cmp.Compare(a.key.Class.Name, b.key.Class.Name))
+	})
+	seen := map[string]bool{}
+	for _, c := range others {
+		head := x.of(c.key.Frame)
+		if c.members != nil || of[c.key] || seen[head] || c.why == whyNot {
+			continue
+		}
+		if len(out) == missed || c.grown < missedShare*sum {
+			break
+		}
+		seen[head] = true
+		m := Miss{Class: c.key.Class.Name, Site: sites.Stack(r.Symbols, c.key.Frame, sites.MaxFrames),
+			GrownBytes: uint64(c.grown), Reason: reasons[c.why].code}
+		m.SiteID = sites.ID(m.Class, m.Site)
+		m.what = ui.Flowf("%s %s", sites.ClassName(m.Class, ""), place(m.Site))
+		m.Sentence = ui.Flowf("%s: +%s. Not named: %s.", m.what, ui.Flow(ui.Bytes(m.GrownBytes)), reasons[c.why].text)
+		out = append(out, m)
+	}
+	return out
+}

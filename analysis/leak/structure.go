@@ -1,0 +1,265 @@
+package leak
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/heapcam/heapcam/analysis/history"
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// structure is a data structure: sites that belong together, because the application's innermost frame of all is in
+// one method (that which calls the constructor, if it is one) and as many objects of each come in a second.
+type structure struct {
+	head    string
+	members []*part
+	growth
+	fills     bool
+	heapShare float64
+	wide      bool
+	late      float64 // bytes it gained while the heap filled up: of those that fill it
+	keys      []sites.Key
+}
+
+// part is a member of a structure under construction.
+type part struct {
+	class   sites.Class
+	line    line
+	key     sites.Key // its largest site
+	bytes   float64   // live ones of that
+	slope   float64
+	grown   float64
+	samples float64
+}
+
+// weight ranks structures: the fastest first, but what mostly survives before what mostly dies.
+func (s *structure) weight() float64 { return s.slope * s.survives }
+
+// heads finds the method that structures are known by.
+type heads struct {
+	r  *heap.Symbols
+	by map[uint64]string
+}
+
+func newHeads(r *heap.Symbols) *heads { return &heads{r, map[uint64]string{}} }
+
+// of gives class and method of the application's innermost frame in a stack, those of its caller if it is a
+// constructor. A stack that has nothing of the application's is a structure of its own.
+func (x *heads) of(frame uint64) string {
+	head, ok := x.by[frame]
+	if ok {
+		return head
+	}
+	site := sites.Stack(x.r, frame, sites.MaxFrames)
+	switch {
+	case len(site) == 0:
+		head = "?" + string(rune('0'+frame%10))
+	default:
+		i := sites.Own(site)
+		for i+1 < len(site) && (site[i].Method == "<init>" || site[i].Method == "<clinit>") &&
+			!sites.Library(site[i+1].Class) {
+			i++
+		}
+		if i == 0 && sites.Library(site[0].Class) {
+			head = sites.ID("", site)
+		} else {
+			head = site[i].Class + "." + outer(site[i].Method)
+		}
+	}
+	x.by[frame] = head
+	return head
+}
+
+// outer gives the method that the body of a lambda is in: javac names it lambda$METHOD$NUMBER.
+func outer(method string) string {
+	if rest, ok := strings.CutPrefix(method, "lambda$"); ok {
+		if i := strings.LastIndexByte(rest, '$'); i > 0 {
+			return rest[:i]
+		}
+	}
+	return method
+}
+
+// structures joins what is named, and what else grows at the same place with it but could not be named alone.
+func (h *detector) structures(x *heads, named, others []candidate) (all []*structure) {
+	slices.SortStableFunc(named, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.slope, a.slope), cmp.Compare(a.key.Frame, b.key.Frame),
+			cmp.Compare(a.key.Class.Name, b.key.Class.Name))
+	})
+	taken := map[sites.Key]bool{}
+	for i := range named {
+		c := &named[i]
+		head := x.of(c.key.Frame)
+		j := slices.IndexFunc(all, func(s *structure) bool { return s.head == head && s.belongs(h, x.r, c) })
+		if j < 0 {
+			all = append(all, &structure{head: head, growth: c.growth, wide: c.wide})
+			j = len(all) - 1
+		} else {
+			all[j].join(&c.growth)
+		}
+		all[j].add(h, x.r, c, taken)
+	}
+	for i := range others {
+		c := &others[i]
+		if c.members != nil || c.refuted || c.why != whyChance || taken[c.key] {
+			continue
+		}
+		head := x.of(c.key.Frame)
+		for _, s := range all {
+			if s.head == head && s.belongs(h, x.r, c) {
+				s.join(&c.growth)
+				s.add(h, x.r, c, taken)
+				break
+			}
+		}
+	}
+	return all
+}
+
+// belongs says whether a candidate is of a structure at the same head: its line is one of the structure's, or it is in
+// the constructor of the same class, or as many of its objects come in a second, within a factor of two and a half.
+func (s *structure) belongs(h *detector, r *heap.Symbols, c *candidate) bool {
+	at, rate := own(r, c.key.Frame), h.objects(c.key)
+	for _, m := range s.members {
+		if m.line.same(at) || m.line.method == "<init>" && at.method == "<init>" && m.line.class == at.class {
+			return true
+		}
+		if x := h.objects(m.key); rate > 0 && x > 0 && max(rate, x) <= 2.5*min(rate, x) {
+			return true
+		}
+	}
+	return false
+}
+
+// objects estimates how many objects of a site survived.
+func (h *detector) objects(k sites.Key) float64 {
+	s := h.Sites[k]
+	if s == nil || s.Taken == 0 {
+		return 0
+	}
+	return max(float64(s.LiveSamples), s.Born) * s.Objects / s.Taken
+}
+
+// join adds what another part of the structure grows by.
+func (s *structure) join(g *growth) {
+	s.slope, s.low, s.high = s.slope+g.slope, s.low+g.low, s.high+g.high
+	s.grown, s.samples, s.p = s.grown+g.grown, s.samples+g.samples, min(s.p, g.p)
+	s.floors = max(s.floors, g.floors)
+	s.growth.settled = s.growth.settled || g.settled
+	s.onset[0], s.onset[1] = min(s.onset[0], g.onset[0]), min(s.onset[1], g.onset[1])
+}
+
+// add makes the sites of a candidate members: those of one class and one line of the application are one.
+func (s *structure) add(h *detector, r *heap.Symbols, c *candidate, taken map[sites.Key]bool) {
+	live := 0.0
+	for _, k := range c.keys() {
+		live += max(0, h.Sites[k].LiveBytes)
+	}
+	for _, k := range c.keys() {
+		if taken[k] {
+			continue
+		}
+		taken[k] = true
+		x := h.Sites[k]
+		share := 1 / float64(len(c.keys()))
+		if live > 0 {
+			share = max(0, x.LiveBytes) / live
+		}
+		s.put(r, k, x, share*c.slope, share*c.grown)
+	}
+}
+
+// put adds a site to the member that it belongs to.
+func (s *structure) put(r *heap.Symbols, k sites.Key, x *history.Series, slope, grown float64) {
+	at := own(r, k.Frame)
+	i := slices.IndexFunc(s.members, func(m *part) bool { return m.class == k.Class && m.line == at })
+	if i < 0 {
+		s.members = append(s.members, &part{class: k.Class, line: at, key: k, bytes: -1})
+		i = len(s.members) - 1
+	}
+	m := s.members[i]
+	if x.LiveBytes > m.bytes {
+		m.bytes, m.key = x.LiveBytes, k
+	}
+	m.slope, m.grown, m.samples = m.slope+slope, m.grown+grown, m.samples+float64(x.LiveSamples)
+	s.keys = append(s.keys, k)
+}
+
+// dominates is the share of a structure's samples that one thread must have taken to be named.
+const dominates = 0.8
+
+// threadOf names the thread that allocated most live samples of the sites.
+func threadOf(r *heap.Cursor, h *detector, keys []sites.Key) string {
+	of := map[sites.Key]bool{}
+	for _, k := range keys {
+		of[k] = true
+	}
+	by, sum := map[string]float64{}, 0.0
+	for _, s := range r.Live {
+		if of[h.Key(r.Symbols, s)] {
+			by[r.Threads[s.Thread].Name] += float64(s.Size) * s.Weight
+			sum += float64(s.Size) * s.Weight
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		if name != "" && by[name] >= dominates*sum {
+			return name
+		}
+	}
+	return ""
+}
+
+// shared is how many innermost frames all sites of a member have in common with its largest one, those above the
+// application's line aside.
+func (s *structure) shared(r *heap.Symbols, m *part, site []sites.StackFrame) []sites.StackFrame {
+	first, n := sites.Own(site), len(site)
+	for _, k := range s.keys {
+		if k.Class != m.class || own(r, k.Frame) != m.line {
+			continue
+		}
+		o := sites.Stack(r, k.Frame, sites.MaxFrames)
+		i, j := sites.Own(o), 0
+		for first+j < n && i+j < len(o) && o[i+j].String() == site[first+j].String() {
+			j++
+		}
+		n = first + j
+	}
+	return site[:n]
+}
+
+// line names a place in the code; classes of one name from several loaders are the same code.
+type line struct {
+	class, method, sig string
+	bci                int64
+	number             int    // in the source, 0 if it is not known
+	stack              uint64 // the whole of a stack that has nothing of the program's own
+}
+
+// same says whether two places are in one line of the source.
+func (l line) same(o line) bool {
+	if l.number > 0 && o.number > 0 {
+		l.bci, o.bci = 0, 0
+	}
+	return l == o
+}
+
+// own gives the program's own innermost line in a stack.
+func own(r *heap.Symbols, frame uint64) line {
+	f := frame
+	for range sites.MaxFrames {
+		x, ok := r.Frames[f]
+		if !ok {
+			break
+		}
+		if m := r.Methods[x.Method]; !sites.Library(trace.PrettySignature(m.Class)) {
+			return line{class: trace.PrettySignature(m.Class), method: m.Name, sig: m.Sig, bci: x.BCI,
+				number: m.Line(x.BCI)}
+		}
+		f = x.Parent
+	}
+	return line{stack: frame}
+}
