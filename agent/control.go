@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -89,6 +90,19 @@ func (a *Agent) ResumeFor(c api.Caller, id string) (int, error) {
 		}
 		return nil
 	})
+}
+
+// ReferencesFor takes a reference listing of the session whose ID is id, if c controls it.
+func (a *Agent) ReferencesFor(ctx context.Context, c api.Caller, id string, most time.Duration,
+) (out session.References, err error) {
+	if id == "" {
+		return out, fmt.Errorf("no recording is named (%w)", os.ErrNotExist)
+	}
+	var of *session.Session
+	if _, err := a.eachOf(c, id, func(s *session.Session) error { of = s; return nil }); err != nil {
+		return out, err
+	}
+	return of.AskReferences(ctx, most)
 }
 
 // eachOf calls f for the session whose ID is id, or all for "", as far as c controls them. A session that c does not

@@ -18,6 +18,7 @@
 #define HC_FORMAT_VERSION 1         /* version byte of a probe's blocks, but for the next; the agent's META blocks: 2 */
 #define HC_FORMAT_SLICES 3          /* of SLICE, and of EPOCH with events of version 3 */
 #define HC_FORMAT_CONCURRENT 3      /* the same of a collector whose objects have no address */
+#define HC_FORMAT_REFS 4            /* of REFS */
 
 /* ---- block ------------------------------------------------------------------------------------------------------- */
 /*
@@ -44,7 +45,7 @@
 #define HC_KIND_END 7
 #define HC_KIND_SUMMARY 8           /* the agent's; no probe sends it */
 #define HC_KIND_LAYOUT 9            /* reserved */
-#define HC_KIND_REFS 10             /* reserved */
+#define HC_KIND_REFS 10             /* one part of a reference listing */
 #define HC_KIND_SLICE 11
 
 /* ---- events: one tag byte, then the fields of that row in docs/format/stream.md ---------------------------------- */
@@ -100,6 +101,14 @@
 #define HC_EV_COLLECTION 57
 #define HC_EV_TYPESUM 58
 #define HC_EV_SITESUM 59
+#define HC_EV_REFPART 60            /* this one to HC_EV_REFSLOTS: in REFS, version 4 */
+#define HC_EV_REFERENCES 61
+#define HC_EV_REFCLASS 62
+#define HC_EV_REFFIELD 63
+#define HC_EV_REFEXTRA 64
+#define HC_EV_REFROOTS 65
+#define HC_EV_REFLIST 66
+#define HC_EV_REFSLOTS 67
 
 /* ---- values of fields -------------------------------------------------------------------------------------------- */
 
@@ -199,6 +208,43 @@
 #define HC_SLICE_FIRST 1            /* reading can start here */
 #define HC_SLICE_LAST 2             /* the state is complete */
 #define HC_SLICE_UNCOMPACTED 4      /* as HC_SF_UNCOMPACTED */
+
+/* refpart.flags */
+#define HC_RP_FIRST 1
+#define HC_RP_LAST 2
+
+/* refclass.kind */
+#define HC_RC_INSTANCE 0
+#define HC_RC_OBJARRAY 1
+#define HC_RC_ARRAY 2
+#define HC_RC_MIRROR 3
+#define HC_RC_REFERENCE 4
+#define HC_RC_CHUNK 6               /* a virtual thread's stack */
+#define HC_RC_FILLER 7
+
+/* reffield.strength */
+#define HC_RS_STRONG 0
+#define HC_RS_SOFT 1
+#define HC_RS_FINAL 2
+#define HC_RS_WEAK 3
+#define HC_RS_PHANTOM 4
+
+/* reffield.flags */
+#define HC_RF_STATIC 1
+
+/* refextra.kind */
+#define HC_RE_DEFINES 1             /* from a class loader to the mirror of its class */
+#define HC_RE_RESOLVED 2            /* from a mirror to the array of what the class's constants have resolved to */
+
+/* refroots.kind */
+#define HC_RR_OTHER 0
+#define HC_RR_JNI_GLOBAL 1
+#define HC_RR_JNI_LOCAL 2
+#define HC_RR_STACK 3
+#define HC_RR_SYSTEM_CLASS 4
+#define HC_RR_MONITOR 5
+#define HC_RR_THREAD 6
+#define HC_RR_LOADER 7              /* the mirror of a class that is never unloaded */
 
 /* census rows: bits of the mask, and buckets of age (collections survived) */
 #define HC_CENSUS_BORN_YOUNG 1
@@ -339,6 +385,7 @@
 #define HC_RING_OFF_AGENT_HEARTBEAT 264
 #define HC_RING_OFF_AGENT_GENERATION 272
 #define HC_RING_OFF_SLICES 280
+#define HC_RING_OFF_REFERENCES 288  /* low half: counter; high half: ms that the stop may take */
 #define HC_RING_OFF_SYNC_WANTED 320
 #define HC_RING_OFF_EMERGENCY 328
 #define HC_RING_OFF_EMERGENCY_METHOD 336
@@ -352,6 +399,9 @@
 #define HC_RING_OFF_EXHAUSTED 384
 #define HC_RING_OFF_SITES_CUT 392
 #define HC_RING_OFF_SITES_FOLDED 400
+#define HC_RING_OFF_REFERENCES_DONE 408
+#define HC_RING_OFF_REFERENCES_STATE 416
+#define HC_RING_OFF_REFERENCES_TORN 424
 #define HC_RING_OFF_SYNC_PREDICTED 448
 #define HC_RING_OFF_SYNC_TOO_LONG 456
 #define HC_RING_OFF_EPOCHS_CUT 464
@@ -388,5 +438,10 @@
 #define HC_EMERGENCY_WALK 1
 #define HC_EMERGENCY_GC 2
 #define HC_EMERGENCY_ORACLE 3       /* test mode only */
+
+/* references_state; 0: the probe is older than reference listings */
+#define HC_REFERENCES_IDLE 1
+#define HC_REFERENCES_TAKING 2
+#define HC_REFERENCES_SENDING 3
 
 #endif /* HEAPCAM_ABI_H */

@@ -29,6 +29,8 @@ var uses = []struct{ name, title, text string }{
 	{"sizes", "Sizes", "The probe computes an object's size."},
 	{"marks", "Headers", "The probe finds where an object moved, and with compact headers its class."},
 	{"tlabs", "Threads and their buffers", "The probe steps over the unused end of each thread's buffer."},
+	{"references", "References", "The probe finds the references of an object. Without these names it takes no " +
+		"reference listings,\nor they lack some kinds of references."},
 	{"numbers", "Numbers of collections", "The probe reads the number that the JVM's log gives a concurrent cycle. " +
 		"Without it those pauses have no number."},
 }

@@ -16,6 +16,23 @@ func (r *Ring) RequestEmergency(m Method) (ticket uint64, err error) {
 	return r.raise(OffEmergency)
 }
 
+// RequestReferences asks for a reference listing now, for which the JVM may be stopped for so many ms; 0: the probe's
+// default. It is answered by REFS blocks, the first of which has the ticket, and when Status.ReferencesDone is it.
+// A probe whose Status.References is 0 does not answer.
+func (r *Ring) RequestReferences(ms uint32) (ticket uint32, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.owned(); err != nil {
+		return 0, err
+	}
+	var b [4]byte
+	if err := readFull(r.f, b[:], OffReferences); err != nil {
+		return 0, r.quarantine(0, "control word", err)
+	}
+	ticket = binary.LittleEndian.Uint32(b[:]) + 1
+	return ticket, r.put64(OffReferences, uint64(ms)<<32|uint64(ticket)) // one word: both at once
+}
+
 // SetDepth sets the depth of recording from the next pause on (trace.Depth…).
 func (r *Ring) SetDepth(depth uint32) error { return r.set32(OffDepthWanted, depth) }
 

@@ -54,6 +54,7 @@ const (
 	OffAgentHeartbeat  = 264
 	OffAgentGeneration = 272
 	OffSlices          = 280
+	OffReferences      = 288
 	OffSyncWanted      = 320
 	OffEmergency       = 328
 	OffEmergencyMethod = 336
@@ -67,6 +68,9 @@ const (
 	OffExhausted       = 384
 	OffSitesCut        = 392
 	OffSitesFolded     = 400
+	OffReferencesDone  = 408
+	OffReferencesState = 416
+	OffReferencesTorn  = 424
 	OffReason          = 512
 	OffSyncPredicted   = 448
 	OffSyncTooLong     = 456
@@ -87,7 +91,7 @@ const (
 	headerUsed = OffName + LenName // what one pread of the header takes
 
 	// The agent's control words, which it carries over to a ring that takes over.
-	controlFrom, controlTo = OffSyncWanted, OffExhausted
+	controlFrom, controlTo = OffReferences, OffExhausted
 )
 
 // Bits of Status.Flags; part of the format.
@@ -131,6 +135,16 @@ const (
 	MethodWalk   Method = 1 // a stop without collection
 	MethodGC     Method = 2 // a full collection
 	MethodOracle Method = 3 // test mode only
+)
+
+// ReferencesState says what the probe does about reference listings; part of the format.
+type ReferencesState uint32
+
+// States of it.
+const (
+	ReferencesIdle    ReferencesState = 1
+	ReferencesTaking  ReferencesState = 2
+	ReferencesSending ReferencesState = 3
 )
 
 // Status is the header, all of it, as one pread saw it. The words are not taken at one instant with respect to the
@@ -177,11 +191,16 @@ type Status struct {
 	WalkSurvivors  uint64 // what the walks of all pauses were expected to take at depth survivors, ns
 	WalkFull       uint64 // the same at depth full; 0: the probe is older
 
+	ReferencesDone uint32          // newest ticket answered
+	References     ReferencesState // 0: the probe is older than reference listings
+	ReferencesTorn uint64          // reference listings of which some parts were not sent
+
 	// Written by the agent.
 	Tail            uint64
 	AgentHeartbeat  uint64
 	AgentGeneration uint64
 	Slices          uint64 // generation of an agent that stores SLICE blocks
+	ReferencesAsked uint32 // newest ticket given
 	SyncWanted      uint64
 	Emergency       uint64
 	EmergencyMethod Method
@@ -235,6 +254,9 @@ func parseHeader(h []byte) Status {
 		Storm:          u64(OffStorm),
 		WalkSurvivors:  u64(OffWalkSurvivors),
 		WalkFull:       u64(OffWalkFull),
+		ReferencesDone: u32(OffReferencesDone),
+		References:     ReferencesState(u32(OffReferencesState)),
+		ReferencesTorn: u64(OffReferencesTorn),
 		LiveBytes:      u64(OffLiveBytes),
 		Exhausted:      u64(OffExhausted),
 		SitesCut:       u64(OffSitesCut),
@@ -244,6 +266,7 @@ func parseHeader(h []byte) Status {
 		AgentHeartbeat:  u64(OffAgentHeartbeat),
 		AgentGeneration: u64(OffAgentGeneration),
 		Slices:          u64(OffSlices),
+		ReferencesAsked: u32(OffReferences),
 		SyncWanted:      u64(OffSyncWanted),
 		Emergency:       u64(OffEmergency),
 		EmergencyMethod: Method(u32(OffEmergencyMethod)),

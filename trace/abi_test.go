@@ -75,7 +75,16 @@ func TestHeaderAgrees(t *testing.T) {
 		"HC_ABI_VERSION": ABIVersion, "HC_FORMAT_VERSION": ProbeFormatVersion,
 		"HC_FORMAT_CONCURRENT": ConcurrentVersion,
 		"HC_FORMAT_SLICES":     SliceFormatVersion,
-		"HC_SLICE_FIRST":       SliceFirst, "HC_SLICE_LAST": SliceLast, "HC_SLICE_UNCOMPACTED": SliceUncompacted,
+		"HC_FORMAT_REFS":       RefsFormatVersion,
+		"HC_RP_FIRST":          RefFirst, "HC_RP_LAST": RefLast, "HC_RF_STATIC": RefStatic,
+		"HC_RC_INSTANCE": RefInstance, "HC_RC_OBJARRAY": RefObjArray, "HC_RC_ARRAY": RefArray,
+		"HC_RC_MIRROR": RefMirror, "HC_RC_REFERENCE": RefReference, "HC_RC_CHUNK": RefChunk,
+		"HC_RC_FILLER": RefFiller, "HC_RS_STRONG": RefStrong, "HC_RS_SOFT": RefSoft, "HC_RS_FINAL": RefFinal,
+		"HC_RS_WEAK": RefWeak, "HC_RS_PHANTOM": RefPhantom, "HC_RE_DEFINES": RefDefines,
+		"HC_RE_RESOLVED": RefResolved, "HC_RR_OTHER": RootOther, "HC_RR_JNI_GLOBAL": RootJNIGlobal,
+		"HC_RR_JNI_LOCAL": RootJNILocal, "HC_RR_STACK": RootStack, "HC_RR_SYSTEM_CLASS": RootSystemClass,
+		"HC_RR_MONITOR": RootMonitor, "HC_RR_THREAD": RootThread, "HC_RR_LOADER": RootLoader,
+		"HC_SLICE_FIRST": SliceFirst, "HC_SLICE_LAST": SliceLast, "HC_SLICE_UNCOMPACTED": SliceUncompacted,
 		"HC_BLOCK_HEADER_SIZE": BlockHeaderSize, "HC_BLOCK_ALIGN": BlockAlign, "HC_BF_PARTIAL": BlockPartial,
 		"HC_BLOCK_OFF_KIND": 0, "HC_BLOCK_OFF_VERSION": 1, "HC_BLOCK_OFF_FLAGS": 2, "HC_BLOCK_OFF_LENGTH": 4,
 		"HC_BLOCK_OFF_SEQ": 8,
@@ -149,7 +158,7 @@ func TestHeaderAgrees(t *testing.T) {
 	// What Go does not know of the stream's part must not be in the header. The ring's part is shmring's.
 	for name := range nums {
 		ring := strings.HasPrefix(name, "HC_RING_") || strings.HasPrefix(name, "HC_STATE_") ||
-			strings.HasPrefix(name, "HC_EMERGENCY_")
+			strings.HasPrefix(name, "HC_EMERGENCY_") || strings.HasPrefix(name, "HC_REFERENCES_")
 		if _, ok := want[name]; !ok && !ring {
 			t.Errorf("%s stands in the header and not in the Go table", name)
 		}

@@ -461,6 +461,8 @@ func decodeAny(b Block) (err error) {
 		_, err = DecodeSummary(b)
 	case KindSlice:
 		_, err = DecodeSlice(b)
+	case KindRefs:
+		_, err = DecodeRefs(b)
 	}
 	return err
 }

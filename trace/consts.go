@@ -2,8 +2,9 @@ package trace
 
 // Versions.
 const (
-	FormatVersion      = 3 // of blocks: the newest that this program reads
-	ProbeFormatVersion = 1 // of a probe's blocks, but for the next two
+	FormatVersion      = 4 // of blocks: the newest that this program reads
+	ProbeFormatVersion = 1 // of a probe's blocks, but for the next three
+	RefsFormatVersion  = 4 // of REFS
 	SliceFormatVersion = 3 // of SLICE, and of EPOCH with events of version 3
 	// ConcurrentVersion is that of a probe's blocks, and of META, where objects have no addresses (Concurrent).
 	ConcurrentVersion = 3
@@ -134,6 +135,51 @@ const (
 	Bucket4to7 = 3
 	Bucket8up  = 4
 	BucketOld  = 5 // no age
+)
+
+// Bits of RefPart.Flags and of RefField.Flags.
+const (
+	RefFirst  = 1
+	RefLast   = 2
+	RefStatic = 1
+)
+
+// Kinds of classes of a reference listing.
+const (
+	RefInstance  = 0
+	RefObjArray  = 1
+	RefArray     = 2
+	RefMirror    = 3
+	RefReference = 4
+	RefChunk     = 6 // a virtual thread's stack
+	RefFiller    = 7
+)
+
+// Strengths of references.
+const (
+	RefStrong  = 0
+	RefSoft    = 1
+	RefFinal   = 2
+	RefWeak    = 3
+	RefPhantom = 4
+)
+
+// Kinds of references that no slot has.
+const (
+	RefDefines  = 1 // from a class loader to the mirror of its class
+	RefResolved = 2 // from a mirror to the array of what the class's constants have resolved to
+)
+
+// Kinds of roots.
+const (
+	RootOther       = 0
+	RootJNIGlobal   = 1
+	RootJNILocal    = 2
+	RootStack       = 3
+	RootSystemClass = 4
+	RootMonitor     = 5
+	RootThread      = 6
+	RootLoader      = 7 // the mirror of a class that is never unloaded
 )
 
 // Reasons of gaps.

@@ -43,6 +43,12 @@ const (
 	// regions): more than a collection can honestly report, and little enough that a block of rubbish cannot take
 	// gigabytes.
 	MaxRecords = 1 << 22
+	// MaxRefWord bounds addresses of a reference listing, in words: larger heaps have none. Slots and roots have 1
+	// more.
+	MaxRefWord = 1<<32 - 1
+	// MaxRefFields bounds the slots of an instance and the statics of a class: a class file has at most 65535 fields,
+	// and so has each class that it extends.
+	MaxRefFields = 1 << 24
 	// MaxRanges bounds the ranges of one kind that a slice, or an epoch behind a loss, names: a heap of G1 has fewer
 	// regions.
 	MaxRanges = 1 << 17

@@ -58,6 +58,14 @@ const (
 	TagCollection  Tag = 57
 	TagTypeSum     Tag = 58
 	TagSiteSum     Tag = 59
+	TagRefPart     Tag = 60
+	TagReferences  Tag = 61
+	TagRefClass    Tag = 62
+	TagRefField    Tag = 63
+	TagRefExtra    Tag = 64
+	TagRefRoots    Tag = 65
+	TagRefList     Tag = 66
+	TagRefSlots    Tag = 67
 )
 
 // FieldType says how a field is written.
@@ -93,6 +101,7 @@ const (
 	BlobList             // list tokens
 	BlobRecords          // records, see Event.Records
 	BlobCensus           // census rows
+	BlobSlots            // references: 32 bits each, little-endian
 )
 
 // Field is a field of an event or record.
@@ -172,7 +181,15 @@ var (
 	GapReasonNames      = enum("gap reason", "", "overflow", "violation", "away", "store", "samples")
 	CollectionFlagNames = bitsOf("collection flags", "known", "synced")
 	EndReasonNames      = enum("end reason", "", "death", "detached", "gave_up")
-	CensusFieldNames    = [5]string{"born_young", "born_old", "promoted", "died_young", "died_old"}
+	RefPartFlagNames    = bitsOf("part flags", "first", "last")
+	RefKindNames        = enum("class kind", "instance", "objarray", "array", "mirror", "reference", "", "chunk",
+		"filler")
+	RefStrengthNames  = enum("strength", "strong", "soft", "final", "weak", "phantom")
+	RefFieldFlagNames = bitsOf("field flags", "static")
+	RefExtraNames     = enum("extra kind", "", "defines", "resolved")
+	RefRootNames      = enum("root kind", "other", "jni_global", "jni_local", "stack", "system_class", "monitor",
+		"thread", "loader")
+	CensusFieldNames = [5]string{"born_young", "born_old", "promoted", "died_young", "died_old"}
 )
 
 // Shorthands for the table.
@@ -211,7 +228,8 @@ var blockSpecs = []BlockSpec{
 	{KindEnd, "END", []Tag{TagEnd}, false},
 	{KindSummary, "SUMMARY", []Tag{TagCovered, TagCollection, TagTypeSum, TagSiteSum}, false},
 	{KindLayout, "LAYOUT", nil, true},
-	{KindRefs, "REFS", nil, true},
+	{KindRefs, "REFS", []Tag{TagRefPart, TagReferences, TagRefClass, TagRefField, TagRefExtra, TagRefRoots,
+		TagRefList, TagRefSlots}, false},
 	{KindSlice, "SLICE", []Tag{TagSlice, TagPending, TagListed, TagSpace, TagRegions, TagList, TagAgain, TagLiveSamples,
 		TagSampleTypes, TagTotal}, false},
 }
@@ -353,6 +371,31 @@ var events = []Event{
 	{Tag: TagSiteSum, Name: "sitesum", Fields: []Field{
 		id("type", MaxTypeID), u("frame", MaxID), u("samples", MaxCount), u("objects", MaxCount), u("bytes", MaxBytes),
 	}},
+	{Tag: TagRefPart, Name: "refpart", Since: 4, Fields: []Field{
+		id("listing", MaxCount), id("n", MaxCount), en("flags", 0, maxFlags, RefPartFlagNames),
+	}},
+	{Tag: TagReferences, Name: "references", Since: 4, Fields: []Field{
+		u("ticket", maxFlags), u("gc", MaxCount), u("time", MaxTime), u("dur", MaxTime), u("probe", MaxTime),
+		u("objects", MaxCount), u("slots", MaxCount), u("roots", MaxCount), str("missing"), str("refused"),
+	}},
+	{Tag: TagRefClass, Name: "refclass", Since: 4, Fields: []Field{
+		id("id", MaxTypeID), u("type", MaxTypeID), en("kind", 0, 7, RefKindNames), u("slots", MaxRefFields),
+		u("statics", MaxRefFields), str("name"),
+	}},
+	{Tag: TagRefField, Name: "reffield", Since: 4, Fields: []Field{
+		id("class", MaxTypeID), u("slot", MaxRefFields), en("flags", 0, maxFlags, RefFieldFlagNames),
+		en("strength", 0, 4, RefStrengthNames), u("declared", MaxTypeID), str("name"), str("sig"),
+	}},
+	{Tag: TagRefExtra, Name: "refextra", Since: 4, Fields: blob, Form: BlobRecords, Record: "ref", Records: []Field{
+		{Name: "from", Type: FieldS, Max: MaxRefWord, Delta: DeltaPrev},
+		{Name: "to", Type: FieldS, Max: MaxRefWord, Delta: DeltaPrev}, en("kind", 1, 255, RefExtraNames),
+	}},
+	{Tag: TagRefRoots, Name: "refroots", Since: 4, Fields: blob, Form: BlobRecords, Record: "root", Records: []Field{
+		{Name: "target", Type: FieldS, Max: MaxRefWord, Delta: DeltaPrev}, en("kind", 0, 255, RefRootNames),
+		u("thread", MaxID), u("method", MaxID), u("bci", MaxBCI), u("depth", MaxCount),
+	}},
+	{Tag: TagRefList, Name: "reflist", Since: 4, Fields: blob, Form: BlobList},
+	{Tag: TagRefSlots, Name: "refslots", Since: 4, Fields: blob, Form: BlobSlots},
 	{Tag: TagEnd, Name: "end", Fields: []Field{u("time", MaxTime), en("reason", 1, 255, EndReasonNames), str("text")}},
 }
 
@@ -380,13 +423,14 @@ var (
 		return
 	}()
 	// written is the version of the blocks that this program writes: that of the newest event that they may hold, so
-	// that an older program reads what it understands. SLICE blocks have no older version. In other blocks, events of
-	// version 3 raise it where they are written.
+	// that an older program reads what it understands. SLICE and REFS blocks have no older version. In other blocks,
+	// events of version 3 raise it where they are written.
 	written = func() (v [256]uint8) {
 		for _, b := range blockSpecs {
 			v[b.Kind] = 1
 			for _, tag := range b.Tags {
-				if since := eventByTag[tag].Since; since < ConcurrentVersion || b.Kind == KindSlice {
+				if since := eventByTag[tag].Since; since < ConcurrentVersion || b.Kind == KindSlice ||
+					b.Kind == KindRefs {
 					v[b.Kind] = max(v[b.Kind], since)
 				}
 			}
@@ -402,7 +446,7 @@ func Events() []Event { return events }
 func (k Kind) Known() bool { return k >= KindMeta && k <= KindSlice }
 
 // Reserved says whether the kind has a number but no content yet.
-func (k Kind) Reserved() bool { return k >= KindLayout && k <= KindRefs }
+func (k Kind) Reserved() bool { return k == KindLayout }
 
 // String gives the name of the kind as the format page writes it, or its number.
 func (k Kind) String() string {
@@ -410,66 +454,4 @@ func (k Kind) String() string {
 		return blockSpecs[k-1].Name
 	}
 	return strconv.Itoa(int(k))
-}
-
-// String gives the name of a value, or of its bits joined by "|". What has no name is written as a number.
-func (e *Enum) String(v uint64) string {
-	if !e.Bits {
-		if n, ok := e.Names[v]; ok {
-			return n
-		}
-		return strconv.FormatUint(v, 10)
-	}
-	if v == 0 {
-		return "0"
-	}
-	s := ""
-	for i := 0; i < 64; i++ {
-		bit := uint64(1) << i
-		if n, ok := e.Names[bit]; ok && v&bit != 0 {
-			s += "|" + n
-			v &^= bit
-		}
-	}
-	if v != 0 {
-		s += "|" + strconv.FormatUint(v, 10)
-	}
-	return s[1:]
-}
-
-// Value is the inverse of String.
-func (e *Enum) Value(s string) (uint64, bool) {
-	if !e.Bits {
-		return e.value(s)
-	}
-	var v uint64
-	for s != "" {
-		part := s
-		for i := range s {
-			if s[i] == '|' {
-				part = s[:i]
-				break
-			}
-		}
-		x, ok := e.value(part)
-		if !ok {
-			return 0, false
-		}
-		v |= x
-		if len(part) == len(s) {
-			return v, true
-		}
-		s = s[len(part)+1:]
-	}
-	return 0, false
-}
-
-func (e *Enum) value(s string) (uint64, bool) {
-	for v, n := range e.Names {
-		if n == s {
-			return v, true
-		}
-	}
-	v, err := strconv.ParseUint(s, 10, 64)
-	return v, err == nil
 }

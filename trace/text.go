@@ -155,6 +155,8 @@ func (t *TextWriter) blob(ev *Event, blob []byte) {
 			}
 			t.w.WriteByte('\n')
 		})
+	case BlobSlots:
+		t.hex("    ", blob, "")
 	case BlobCensus:
 		if err := readCensus(blob, func(CensusRow) {}); err != nil {
 			t.hex("    ", blob, err.Error())

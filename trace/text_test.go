@@ -368,6 +368,16 @@ func decodeAll(t *testing.T, b trace.Block, types *trace.TypeTable) {
 				t.Fatalf("what was decoded can not be encoded: %v", err)
 			}
 		}
+	case trace.KindRefs:
+		var p *trace.RefPart
+		if p, err = trace.DecodeRefs(b); err == nil {
+			for _, x := range p.Lists {
+				tokens(t, nil, x, types)
+			}
+			if _, err := trace.DecodeRefs(trace.EncodeRefs(p)); err != nil {
+				t.Fatalf("what was decoded can not be encoded: %v", err)
+			}
+		}
 	case trace.KindGap:
 		_, err = trace.DecodeGap(b)
 	case trace.KindEnd:

@@ -14,7 +14,7 @@ const (
 	KindEnd
 	KindSummary
 	KindLayout // reserved
-	KindRefs   // reserved
+	KindRefs
 	KindSlice
 )
 

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // Client talks to an agent. Its methods are safe for concurrent use. Their errors: *RemoteError, those of net/http.
@@ -61,6 +63,11 @@ func (c *Client) Pause(ctx context.Context, q DetachRequest) (r DetachReply, err
 // Resume asks to let what was paused go on.
 func (c *Client) Resume(ctx context.Context, q DetachRequest) (r DetachReply, err error) {
 	return r, c.call(ctx, "POST", "resume", q, &r)
+}
+
+// References asks for a reference listing.
+func (c *Client) References(ctx context.Context, q ReferencesRequest) (r session.References, err error) {
+	return r, c.call(ctx, "POST", "references", q, &r)
 }
 
 // Reload asks to read the configuration again.

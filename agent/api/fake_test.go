@@ -26,6 +26,9 @@ func (recorder) Rescan()                                   {}
 func (recorder) Records(int) bool                          { return false }
 func (recorder) DetachFor(_ Caller, _ string) (int, error) { return 0, nil }
 func (recorder) PauseFor(_ Caller, _ string) (int, error)  { return 0, nil }
+func (recorder) ReferencesFor(context.Context, Caller, string, time.Duration) (session.References, error) {
+	return session.References{}, nil
+}
 func (recorder) ResumeFor(_ Caller, _ string) (int, error) { return 0, nil }
 
 // serveHere serves on a socket that every user of this host can reach, until the test is over.

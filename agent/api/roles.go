@@ -27,7 +27,8 @@ const (
 // Verbs are what the API does, and the role that each needs. An owner's verbs are about its own recordings only.
 var Verbs = map[string]Role{
 	"status": Owner, "pull": Owner, "detach": Owner, "pause": Owner, "resume": Owner,
-	"attach": Operator, "reload": Operator,
+	"references": Owner,
+	"attach":     Operator, "reload": Operator,
 }
 
 // Group is whose members are operators of an agent that runs as root.

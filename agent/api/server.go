@@ -43,6 +43,9 @@ type Recorder interface {
 	DetachFor(c Caller, id string) (int, error)
 	PauseFor(c Caller, id string) (int, error)
 	ResumeFor(c Caller, id string) (int, error)
+	// ReferencesFor takes a reference listing of the session whose ID is id, if c controls it, and returns when it is
+	// stored. Errors: those of session.AskReferences, fs.ErrNotExist.
+	ReferencesFor(ctx context.Context, c Caller, id string, most time.Duration) (session.References, error)
 }
 
 // Attacher loads the probe into a running JVM and waits until the agent records it.
@@ -123,6 +126,15 @@ func (s *Server) Handler(attach Attacher, who func(*http.Request) Caller) http.H
 			s.reply(w, DetachReply{n}, err)
 		})
 	}
+	handle("POST", "references", func(w http.ResponseWriter, r *http.Request, c Caller) {
+		var req ReferencesRequest
+		var out session.References
+		err := decode(r, &req)
+		if err == nil {
+			out, err = s.rec.ReferencesFor(r.Context(), c, req.ID, time.Duration(req.Most))
+		}
+		s.reply(w, out, err)
+	})
 	return mux
 }
 

@@ -60,6 +60,12 @@ type DetachReply struct {
 	Asked int `json:"asked"`
 }
 
+// ReferencesRequest asks for a reference listing of the session whose ID is ID.
+type ReferencesRequest struct {
+	ID   string `json:"id"`             // of Status
+	Most int64  `json:"most,omitempty"` // ns that the JVM may be stopped; 0: the probe's default
+}
+
 // ErrorReply is the answer to a request that failed.
 type ErrorReply struct {
 	Error string `json:"error"`

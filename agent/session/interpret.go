@@ -34,6 +34,8 @@ func (s *Session) block(b trace.Block, start uint64, h shmring.Status) error {
 		return decoded(b, trace.DecodeSync, func(y *trace.Sync) { s.sync(b, y, start) })
 	case trace.KindSlice:
 		return decoded(b, trace.DecodeSlice, func(y *trace.Slice) { s.slice(b, y, start) })
+	case trace.KindRefs:
+		return decoded(b, trace.DecodeRefs, func(p *trace.RefPart) { s.references(b, p, start) })
 	case trace.KindEnd:
 		return decoded(b, trace.DecodeEnd, func(e trace.End) {
 			s.stamp(e.Time)

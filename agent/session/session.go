@@ -29,7 +29,7 @@ const (
 )
 
 // Session records one JVM. New makes it, Run is called once; Status, SetPause, Evict and the other exported methods are
-// safe for concurrent use. Everything but shared and pause.mu belongs to the goroutine of Run.
+// safe for concurrent use. Everything but shared, pause.mu and refs.mu belongs to the goroutine of Run.
 type Session struct {
 	cfg   Config
 	hooks Hooks
@@ -46,8 +46,9 @@ type Session struct {
 	steer  steering     // depth, interval and compression within all limits
 	alarms alarms       // storms and memory exhaustion
 	pause  pauseControl
-	tally  tally     // counters over all agents
-	began  time.Time // of this session
+	refs   references // the reference listing that is being stored
+	tally  tally      // counters over all agents
+	began  time.Time  // of this session
 }
 
 // Hooks are what a session asks of its agent while it runs. All may be nil. They are called by the session's goroutine
@@ -69,6 +70,7 @@ func (s *Session) Run(ctx context.Context, hooks Hooks) error {
 	s.hooks = hooks
 	logs.Write(&s.log, logs.RecordingStarted, logs.Path.Of(s.Dir()))
 	err := s.guarded(ctx)
+	s.refs.end()
 	s.report(ctx, err)
 	closing := s.doing()
 	s.keepCounters()

@@ -148,6 +148,8 @@ type Drops struct {
 	// beyond the bound of a table; stack frames that a file refers to and whose definition is not known
 	Definitions uint64 `json:"definitions"`
 	Corrupt     uint64 `json:"corrupt"` // blocks that could not be decoded
+	// reference listings of which some parts were lost
+	References uint64 `json:"references"`
 }
 
 // Quality says of how much of the live heap the allocation site is known (package coverage).

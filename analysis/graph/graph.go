@@ -112,6 +112,9 @@ func passing(k references.RootKind) bool {
 	return k == references.StackLocal || k == references.JNILocal
 }
 
+// Target gives the object that a slot of L leads to, or false if it is null or leads to none.
+func (g *Graph) Target(slot uint32) (int, bool) { return int(slot) - 1, slot != 0 && slot != dangling }
+
 // Objects gives the number of objects.
 func (g *Graph) Objects() int { return len(g.L.Addr) }
 

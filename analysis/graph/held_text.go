@@ -1,47 +1,56 @@
 package graph
 
-import "fmt"
+import "github.com/heapcam/heapcam/internal/ui"
 
-// Text writes who holds a set, a line each.
-func (h *Held) Text() []string {
-	var out []string
-	line := func(share float64, format string, args ...any) {
-		out = append(out, fmt.Sprintf("%5.1f %%  ", share*100)+fmt.Sprintf(format, args...))
-	}
+// Line is a line of Held.Text: a share of the set, and what holds it.
+type Line struct {
+	Share float64
+	Text  ui.Text
+}
+
+// Lines writes who holds a set, a line each.
+func (h *Held) Lines() (out []Line) {
 	for i := range h.Holders {
-		line(h.Holders[i].Share, "%s", h.Holders[i].Text())
+		out = append(out, Line{h.Holders[i].Share, h.Holders[i].Text()})
 	}
-	if h.Rest >= 0.0005 {
-		line(h.Rest, "in other ways, each below %.0f %%", noteworthy*100)
-	}
-	if h.Weak >= 0.0005 {
-		line(h.Weak, "weak or phantom references alone: the next collection can free them")
-	}
-	if h.Unreached >= 0.0005 {
-		if len(h.Missing) == 0 {
-			line(h.Unreached, "nothing: garbage that has not been collected yet")
-		} else {
-			line(h.Unreached, "not reached from the roots that were recorded")
+	for _, l := range []Line{
+		{h.Rest, ui.Sprintf("in other ways, each below %.0f %%", noteworthy*100)},
+		{h.Weak, "weak or phantom references alone: the next collection can free them"},
+		{h.Unreached, h.unreached()},
+	} {
+		if l.Share >= 0.0005 {
+			out = append(out, l)
 		}
 	}
 	return out
 }
 
+// unreached says what holds what no root reaches.
+func (h *Held) unreached() ui.Text {
+	if len(h.Missing) == 0 {
+		return "nothing: garbage that has not been collected yet"
+	}
+	return "not reached from the roots that were recorded"
+}
+
 // Text writes a holder as one line: the path to it and the commonest way from it to what it holds.
-func (h *Holder) Text() string {
-	t := ""
-	if h.Object != None {
+func (h *Holder) Text() ui.Text {
+	var t ui.Text
+	switch {
+	case h.Object == None:
+	case h.Of != "": // fields of many names: the class says more than how it is reached
+		return ui.Sprintf("class %s, in other ways, each below %.0f %%", h.Of, noteworthy*100)
+	default:
 		if t = h.Path.Text(); len(h.Path.Hops) == 0 {
-			t += " " + h.Class
+			t = ui.Sprintf("%s %s", t, h.Class)
 		}
 	}
 	if len(h.Below) > 0 {
-		if way := h.Below[0].Path.Text(); way != "" {
-			if t != "" {
-				t += ", then "
-			}
-			t += way
+		way := h.Below[0].Path.Text()
+		if t != "" && way != "" {
+			t += ", then "
 		}
+		t += way
 	}
 	return t
 }

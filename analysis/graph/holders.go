@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace/references"
 )
 
@@ -33,6 +34,7 @@ type Holder struct {
 	// Below begins with them.
 	Object   int
 	Class    string              // of the holder, as Java writes it; empty with None
+	Of       string              // if the holder is a class mirror: the class
 	Retained uint64              // by the holder, bytes
 	Strength references.Strength // of the references that hold the part
 	Path     Path                // from a root to the holder
@@ -231,8 +233,13 @@ func (f *finder) describe(p *part, h *Held) {
 	}
 	path, _ := g.PathTo(at)
 	strength, _ := g.Strength(p.members[0].Object)
-	h.Holders = append(h.Holders, Holder{share, p.objects, at, Name(g.L.Shape(at).Name), g.Retained(at), strength,
-		path, below})
+	shape := g.L.Shape(at)
+	x := Holder{Share: share, Objects: p.objects, Object: at, Class: Name(shape.Name), Retained: g.Retained(at),
+		Strength: strength, Path: path, Below: below}
+	if shape.Of != "" {
+		x.Of = Name(shape.Of)
+	}
+	h.Holders = append(h.Holders, x)
 }
 
 // patternsAsHolders adds the common patterns of a part to h, and gives the share of the others.
@@ -252,7 +259,7 @@ func (f *finder) patternsAsHolders(p *part, below []Pattern, h *Held) (rest floa
 
 // patterns gives the ways from an object to a part, the commonest first; from None: from the roots.
 func (f *finder) patterns(p *part, from int) []Pattern {
-	at := map[string]int{}
+	at := map[ui.Text]int{}
 	var out []Pattern
 	total, steps := 0.0, 0
 	for _, m := range p.members {
@@ -282,7 +289,7 @@ func (f *finder) patterns(p *part, from int) []Pattern {
 
 // merge makes one of holders without an object that are called alike.
 func (h *Held) merge() {
-	at := map[string]int{}
+	at := map[ui.Text]int{}
 	var out []Holder
 	for _, x := range h.Holders {
 		if x.Object == None {

@@ -191,7 +191,7 @@ func TestHolders(t *testing.T) {
 				set = append(set, Member{o, 1})
 			}
 			h := g.Holders(set)
-			got := h.Text()
+			got := lines(h)
 			for i := range got {
 				if strings.Contains(name, "queue") { // of the list, the example may be any element
 					got[i] = times.ReplaceAllString(got[i], "×2")
@@ -203,6 +203,13 @@ func TestHolders(t *testing.T) {
 			checkShares(t, h, len(p.leaked))
 		})
 	}
+}
+
+func lines(h *Held) (out []string) {
+	for _, l := range h.Lines() {
+		out = append(out, fmt.Sprintf("%5.1f %%  %s", l.Share*100, l.Text))
+	}
+	return out
 }
 
 // checkShares: the shares are all of the set.
@@ -244,7 +251,7 @@ func TestInFlight(t *testing.T) {
 		"  3.0 %  in other ways, each below 5 %",
 		"  1.0 %  weak or phantom references alone: the next collection can free them",
 		" 11.0 %  nothing: garbage that has not been collected yet"}
-	if got := h.Text(); strings.Join(got, "\n") != strings.Join(want, "\n") {
+	if got := lines(h); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	if h.Holders[0].Objects != 85 || h.Holders[0].Class != "java.lang.Object[]" {

@@ -1,10 +1,11 @@
 package graph
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strings"
 
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/references"
 )
@@ -109,9 +110,9 @@ func (g *Graph) slotTo(v, w uint32) int {
 
 // Text writes a path for people: the holder first. What leads to a static field is left out, as are packages behind the
 // first class.
-func (p *Path) Text() string {
+func (p *Path) Text() ui.Text {
 	hops := p.Hops
-	var parts []string
+	var parts []ui.Text
 	start := 0
 	for k := range hops {
 		if hops[k].Static() {
@@ -121,7 +122,7 @@ func (p *Path) Text() string {
 	switch {
 	case len(hops) > 0 && hops[start].Static():
 		h := &hops[start]
-		parts = append(parts, "static "+Name(h.Shape.Of)+"."+h.Field.Name)
+		parts = append(parts, ui.Sprintf("static %s.%s", Name(h.Shape.Of), h.Field.Name))
 		hops = hops[start+1:]
 	case p.From == None:
 		parts = append(parts, RootText(&p.Root))
@@ -131,14 +132,21 @@ func (p *Path) Text() string {
 	}
 	if p.Left > 0 {
 		at := len(parts) / 2
-		parts = append(parts[:at], append([]string{fmt.Sprintf("… %d more references …", p.Left)}, parts[at:]...)...)
+		parts = slices.Insert(parts, at, ui.Sprintf("… %d more references …", p.Left))
 	}
-	return strings.Join(parts, " → ")
+	var t ui.Text
+	for k := range parts {
+		if k > 0 {
+			t += " → "
+		}
+		t += parts[k]
+	}
+	return t
 }
 
 // pattern is Text without what differs from one object to another of the same kind: names of threads, places in frames,
 // and the lengths of lists.
-func (p *Path) pattern() string {
+func (p *Path) pattern() ui.Text {
 	q := *p
 	q.Left = 0
 	q.Root.Thread, q.Root.Line = "", 0
@@ -153,43 +161,40 @@ func (p *Path) pattern() string {
 }
 
 // text writes one hop.
-func (h *Hop) text() string {
-	t := h.Field.Name
-	if t == "" {
-		t = "?"
-	}
+func (h *Hop) text() ui.Text {
+	t := ui.Sprintf("%s", cmp.Or(h.Field.Name, "?"))
 	switch {
 	case h.Static():
-		t = "static " + Name(h.Shape.Of) + "." + t
+		t = ui.Sprintf("static %s.%s", Name(h.Shape.Of), t)
 	case h.Shape.Kind != references.ObjectArray:
-		t = Simple(h.Shape.Name) + "." + t
+		t = ui.Sprintf("%s.%s", Simple(h.Shape.Name), t)
 	}
 	if h.Field.Strength != references.Strong {
-		t += " (" + h.Field.Strength.String() + ")"
+		t = ui.Sprintf("%s (%s)", t, h.Field.Strength)
 	}
 	if h.Times > 1 {
-		t += fmt.Sprintf(" ×%d", h.Times)
+		t = ui.Sprintf("%s ×%d", t, h.Times)
 	}
 	return t
 }
 
 // RootText writes a root for people.
-func RootText(r *references.Root) string {
-	t := "(" + r.Kind.String() + ")"
-	if r.Thread != "" {
-		t = fmt.Sprintf("(%s of thread %q)", r.Kind, r.Thread)
-		if r.Kind == references.ThreadRoot {
-			t = fmt.Sprintf("(thread %q)", r.Thread)
-		}
+func RootText(r *references.Root) ui.Text {
+	t := ui.Sprintf("(%s)", r.Kind)
+	switch {
+	case r.Thread != "" && r.Kind == references.ThreadRoot:
+		t = ui.Sprintf("(thread %q)", ui.Name(r.Thread))
+	case r.Thread != "":
+		t = ui.Sprintf("(%s of thread %q)", r.Kind, ui.Name(r.Thread))
 	}
 	if r.Method != "" {
-		t += " " + Name(r.Class) + "." + r.Method
+		t = ui.Sprintf("%s %s.%s", t, Name(r.Class), r.Method)
 		if r.Line > 0 {
-			t += fmt.Sprintf(":%d", r.Line)
+			t = ui.Sprintf("%s:%d", t, r.Line)
 		}
 	}
 	if r.Field != "" {
-		t += " " + r.Field
+		t = ui.Sprintf("%s %s", t, r.Field)
 	}
 	return t
 }
@@ -206,3 +211,18 @@ func Simple(class string) string {
 	}
 	return n
 }
+
+// Ways groups a set of objects by the paths to them from the roots, the commonest first. What no root reaches is not
+// in it. Of a large set it looks at objects that are evenly chosen: seen says at how many.
+func (g *Graph) Ways(set []Member) (ways []Pattern, seen int) {
+	f := &finder{g: g}
+	p := part{}
+	step := max(1, len(set)/maxWays)
+	for i := 0; i < len(set); i += step {
+		p.members = append(p.members, set[i])
+	}
+	return f.patterns(&p, None), len(p.members)
+}
+
+// maxWays is about how many objects Ways looks at.
+const maxWays = 1 << 14

@@ -21,6 +21,7 @@ import (
 
 type exportOptions struct {
 	format, table, at, value, file string
+	references                     bool
 }
 
 func newExportCmd() *cobra.Command {
@@ -37,9 +38,10 @@ func newExportCmd() *cobra.Command {
 			"`samples`" + ` every sampled allocation and when the object died, ` + "`history`" + ` every class after
   each collection.
 - ` + "`hprof`" + `: a heap dump of the state after --at, for VisualVM and Eclipse MAT. It has classes, objects with
-  address and size, lengths of arrays, and stacks of sampled objects. A recording has no field values and no
-  references. So all values are zero, each object is a root and retains only itself, and the file is as large as
-  the heap. It compresses well: -o - | gzip.
+  address and size, lengths of arrays, and stacks of sampled objects. A recording has no field values, so all values
+  are zero. The file is as large as the heap, and compresses well: -o - | gzip. Without --references each object is
+  a root and retains only itself. With it the dump is of the newest reference listing up to --at, with all
+  references and the roots, and without stacks.
 
 Live figures of pprof and collapsed are those of ` + "`heapcam group --by 'type, site'`" + ` after --at, and add up
 to the exact state. Allocation figures are estimates from all samples up to --at. The schema of a table has a version.
@@ -58,6 +60,8 @@ OUT appears when it is complete. ` + fileHelp,
 		"samples and history.")
 	c.Flags().StringVar(&o.value, "value", o.value,
 		"Figure for collapsed: alloc_objects, alloc_space, inuse_objects or inuse_space.")
+	c.Flags().BoolVar(&o.references, "references", false,
+		"With --format hprof: write the reference listing, which `heapcam references` takes.")
 	c.Flags().StringVarP(&o.file, "output", "o", "", "File to write; - is stdout. Required.")
 	return c
 }
@@ -80,6 +84,9 @@ func (o *exportOptions) check() error {
 	}
 	if !slices.Contains([]string{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"}, o.value) {
 		return usage("--value %q is not one of alloc_objects, alloc_space, inuse_objects, inuse_space", o.value)
+	}
+	if o.references && o.format != "hprof" {
+		return usage("--references needs --format hprof")
 	}
 	if o.file == "" {
 		return usage("export needs -o OUT (-o - for stdout)")
@@ -109,6 +116,14 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 	defer p.close()
 	return whole(o.file, func(w io.Writer) error {
 		switch {
+		case o.references:
+			h, err := (&retaining{at: o.at}).load(rec)
+			if err != nil {
+				return err
+			}
+			ui.Fprintf(ui.Stderr, "%s: %d objects after collection %d\n", ui.Path(o.file), h.Graph.Objects(),
+				h.About.GC)
+			return export.NewHprofReferences(h).Write(ctx, w)
 		case o.format == "pprof" || o.format == "collapsed":
 			gc, err := collection.Find(o.at, p.count, p.open)
 			if err != nil {

@@ -32,10 +32,12 @@ func verbGroups() []verbGroup {
 	return []verbGroup{
 		{"record", "Record", []*cobra.Command{
 			newRunCmd(), newRecordCmd(), newAttachCmd(), newStatusCmd(), newPauseCmd(), newResumeCmd(),
+			newReferencesCmd(),
 			newDetachCmd(), newPullCmd(), newFreezeCmd(), newIncidentsCmd()}},
 		{"read", "Read a recording", []*cobra.Command{
 			newReportCmd(), newLeaksCmd(), newViewCmd(), newHistogramCmd(), newGroupCmd(), newDiffCmd(),
-			newTrendCmd(), newHistoryCmd(), newExportCmd(), newCoverageCmd(), newClassifiersCmd(), newVerifyCmd(),
+			newTrendCmd(), newHistoryCmd(), newHoldersCmd(), newPathsCmd(),
+			newDominatorsCmd(), newExportCmd(), newCoverageCmd(), newClassifiersCmd(), newVerifyCmd(),
 			newDumpCmd()}},
 		{"operate", "Operate", []*cobra.Command{
 			newDoctorCmd(), newServiceCmd(), newAgentCmd(), newConfigCmd(), newReloadCmd(), newCostCmd(),

@@ -58,6 +58,8 @@ var verbs = map[string][]said{
 		{args: "pause --socket B svc", shows: true}},
 	"resume": {{args: "resume --socket A svc", shows: true}, {args: "resume --json --socket A svc"},
 		{args: "resume --socket B svc", shows: true}},
+	"references": {{args: "references --socket A svc", shows: true},
+		{args: "references --json --socket A svc", shows: true}, {args: "references --socket B svc", shows: true}},
 	"reload": {{args: "reload --socket B", shows: true}, {args: "reload --socket N"}},
 	"doctor": {{args: "doctor N", shows: true}, {args: "doctor --json"}},
 	"record": {{args: "record N", shows: true}},

@@ -21,6 +21,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/cost"
 	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/analysis/retention"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/ringstore"
 )
@@ -40,6 +41,9 @@ var jsonDocs = []struct {
 	{"heapcam.trend/1", "`heapcam trend --json`", analysis.TrendReport{}},
 	{"heapcam.survival/1", "`heapcam trend --survival --json`", history.SurvivalReport{}},
 	{"heapcam.history/1", "`heapcam history --json`", history.HeapHistory{}},
+	{"heapcam.holders/1", "`heapcam holders --json`", retention.HoldersReport{}},
+	{"heapcam.paths/1", "`heapcam paths --json`", retention.PathsReport{}},
+	{"heapcam.dominators/1", "`heapcam dominators --json`", retention.DominatorsReport{}},
 	{"heapcam.coverage/1", "`heapcam coverage --json`", sites.CoverageReport{}},
 	{"", "`heapcam coverage --calibrate --json`", sites.Calibration{}},
 	{"heapcam.verify/1", "`heapcam verify --json`", verifyReply{}},
@@ -49,6 +53,7 @@ var jsonDocs = []struct {
 	{"heapcam.attach/1", "`heapcam attach --json`", attachReply{}},
 	{"heapcam.detach/1", "`heapcam detach --json`; `pause` and `resume` print the same with their own names",
 		askReply{}},
+	{"heapcam.references/1", "`heapcam references --json`", referencesReply{}},
 	{"heapcam.incident/1", "`heapcam freeze --json`", ringstore.Incident{}},
 	{"", "`heapcam incidents show --json`", incidentReply{}},
 	{"heapcam.incidents/1", "`heapcam incidents --json`", incidentsReply{}},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -75,4 +76,12 @@ type versionReply struct {
 	OS      string `json:"os"`               // Operating system that the binary is for.
 	Arch    string `json:"arch"`             // Processor that the binary is for.
 	Probe   string `json:"probe,omitempty"`  // Checksum of the built-in probe; absent if there is none.
+}
+
+// referencesReply is what references prints.
+type referencesReply struct {
+	ui.Envelope
+	ID  string `json:"id"`
+	Dir string `json:"dir"`
+	session.References
 }

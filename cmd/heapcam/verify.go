@@ -15,6 +15,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis/check"
 	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/retention"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -49,6 +50,8 @@ type verifyReply struct {
 	Mismatches uint64            `json:"mismatches"`
 	Explained  map[string]uint64 `json:"explained"`
 	Damaged    int               `json:"damaged"`
+	// References say of each reference listing whether it fits together.
+	References []retention.Check `json:"references,omitempty"`
 	// Verdicts say of each ring file whether it is sound, every byte read.
 	Verdicts []ringstore.Verdict `json:"verdicts"`
 
@@ -187,6 +190,9 @@ func (out *verifyReply) recording(rec *ringstore.Recording) error {
 			results = append(results, v)
 		}
 	}
+	if err := out.checkReferences(rec); err != nil {
+		return err
+	}
 	for i, v := range results {
 		if i == 0 {
 			out.SyncPoints += v.SyncPoints
@@ -299,6 +305,7 @@ func printVerify(r *verifyReply) {
 	if len(r.Files) > 1 {
 		ui.Fprintf(ui.Stdout, "  in all: %s, %s\n", ui.Plural(r.SyncPoints, "sync point"), mismatches(r.Mismatches))
 	}
+	printReferences(r.References)
 	if len(r.Files) == 0 && r.worst == "" {
 		return
 	}

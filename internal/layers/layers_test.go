@@ -26,7 +26,7 @@ var level = map[string]float64{
 	"ringstore/vfs": 0, "ringstore/segment": 1.2, "ringstore/folder": 1.4, "ringstore/quota": 1.4,
 	"ringstore/recording": 1.6, "ringstore/incident": 1.6, "ringstore/pull": 1.8,
 	"shmring": 2, "classify": 2, "shmring/ringtest": 3,
-	"heap/symbols": 1, "heap/samples": 1, "heap/state": 2, "heap/state/statetest": 3,
+	"heap/symbols": 1, "heap/reflisting": 2, "heap/samples": 1, "heap/state": 2, "heap/state/statetest": 3,
 	"heap/match": 3, "heap/view": 3, "heap": 4,
 	"emergency": 3, "syncpoint": 3, "agent/attach": 2, "agent/logs": 0, "agent/governor": 3, "agent/jvms": 3,
 	"svc": 4, "agent/place": 4, "agent/api/apitest": 0, "agent/session/sessiontest": 4,
@@ -34,7 +34,8 @@ var level = map[string]float64{
 	"agent/metrics":         9,
 	"analysis/analysistest": 3, "analysis/cost": 3, "analysis/graph": 3, "analysis/collection": 5, "analysis/sites": 6,
 	"analysis/history": 7,
-	"analysis/compare": 8, "analysis/leak": 8, "analysis": 9, "analysis/export": 10, "analysis/check": 10,
+	"analysis/compare": 8, "analysis/leak": 8,
+	"analysis/retention": 7, "analysis": 9, "analysis/export": 10, "analysis/check": 10,
 	"web": 11, "cmd/heapcam": 12,
 }
 

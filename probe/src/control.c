@@ -16,6 +16,7 @@
 #include "oracle.h"
 #include "os.h"
 #include "recording.h"
+#include "references.h"
 #include "retry.h"
 #include "ring.h"
 #include "samples.h"
@@ -181,12 +182,13 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
         .jni = jni, .emergency = *ring64(HC_RING_OFF_EMERGENCY_DONE), .redefine = *ring64(HC_RING_OFF_REDEFINE_DONE)};
     t.checked = epoch_number();
     while (!atomic_load(&stopping)) {
-        nap(50);
+        nap(references_busy() ? 5 : 50);
         t.now = now_ns();
         atomic_store_explicit(ring64(HC_RING_OFF_HEARTBEAT), t.now, memory_order_relaxed);
         if (!atomic_load(&gave_up)) ring_exchange();
         if (atomic_load(&stopping)) return;
         if (atomic_load(&gave_up)) {
+            references_end();
             end(jni, false);
             return;
         }
@@ -200,7 +202,9 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
         look_after_samples(&t);
         log_retry(&t);
         look_after_ring(&t);
+        references_turn(jni, t.now);
         if (*ring32(HC_RING_OFF_DETACH)) {
+            references_end();
             end(jni, true);
             return;
         }

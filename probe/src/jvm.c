@@ -51,6 +51,9 @@ void in_a_stop(JNIEnv *jni, void (*f)(void *), void *arg) {
     memset(&cb, 0, sizeof cb);
     cb.heap_reference_callback = stopped;
     struct stop s = {f, arg, false};
+    // From the roots, and aborted at the first: before 25 the JVM otherwise resets the marks of all objects afterwards.
+    (*jvmti)->FollowReferences(jvmti, 0, NULL, NULL, &cb, &s);
+    if (s.done) return;
     jclass k = (*jni)->FindClass(jni, "java/lang/Object");
     jobject o = k ? (*jni)->AllocObject(jni, k) : NULL;
     if (o) (*jvmti)->FollowReferences(jvmti, 0, NULL, o, &cb, &s);

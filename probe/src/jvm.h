@@ -14,7 +14,7 @@ bool jvmti_event(jvmtiEventMode m, jvmtiEvent ev, const char *name); // false: t
 void jvmti_relinquish(
     void); // gives back what a probe that is loaded later needs: sampling belongs to one agent at a time
 void jvmti_property(const char *name, char *to, size_t n); // "": there is none
-// Calls f once in a stop without a collection: JVMTI stops the world to follow the references of one new object.
+// Calls f once in a stop without a collection: JVMTI stops the world to enumerate the roots.
 void in_a_stop(JNIEnv *jni, void (*f)(void *), void *arg);
 void know_thread(JNIEnv *jni);     // gives vm_know_thread HotSpot's object for the calling thread
 uint64_t heap_in_use(JNIEnv *jni); // bytes, garbage included; 0: not known

@@ -19,6 +19,7 @@
 #include "options.h"
 #include "os.h"
 #include "recording.h"
+#include "references.h"
 #include "ring.h"
 #include "samples.h"
 #include "sampling.h"
@@ -209,6 +210,7 @@ int lifecycle_begin(JNIEnv *jni) {
     interval_now = opt.interval;
     switch_poll();
     if (!at_start) sampling_begin(); // before the JVM's flags are recorded
+    references_begin();
     (void)meta_put_first();
     ring_show();
     recording_open();

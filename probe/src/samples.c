@@ -103,21 +103,25 @@ static const char *allowed_name(char *s) {
     return s;
 }
 
+uint32_t samples_define_thread(jvmtiEnv *env, JNIEnv *jni, jthread t) {
+    jvmtiThreadInfo info = {0};
+    (*env)->GetThreadInfo(env, t, &info);
+    os_lock(&site_lock);
+    const uint32_t id = ++nthreads;
+    os_unlock(&site_lock);
+    define_thread(id, 0, allowed_name(info.name));
+    if (info.name) (*env)->Deallocate(env, (unsigned char *)info.name);
+    if (info.thread_group) (*jni)->DeleteLocalRef(jni, info.thread_group);
+    if (info.context_class_loader) (*jni)->DeleteLocalRef(jni, info.context_class_loader);
+    return id;
+}
+
 static uint32_t thread_id(jvmtiEnv *env, JNIEnv *jni, jthread t) {
     if (is_virtual(jni, t)) {
         if (!atomic_exchange(&virtual_defined, 1)) define_thread(1, HC_THREAD_VIRTUAL, "(virtual threads)");
         return 1;
     }
-    if (me.id) return me.id;
-    jvmtiThreadInfo info = {0};
-    (*env)->GetThreadInfo(env, t, &info);
-    os_lock(&site_lock);
-    me.id = ++nthreads;
-    os_unlock(&site_lock);
-    define_thread(me.id, 0, allowed_name(info.name));
-    if (info.name) (*env)->Deallocate(env, (unsigned char *)info.name);
-    if (info.thread_group) (*jni)->DeleteLocalRef(jni, info.thread_group);
-    if (info.context_class_loader) (*jni)->DeleteLocalRef(jni, info.context_class_loader);
+    if (!me.id) me.id = samples_define_thread(env, jni, t);
     return me.id;
 }
 

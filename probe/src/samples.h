@@ -22,6 +22,8 @@ struct sampled {
 };
 void samples_take(jvmtiEnv *env, JNIEnv *jni,
                   const struct sampled *s); // an application thread, between enter and leave
+// Gives a thread an id and records its name. Any thread but the VM thread
+uint32_t samples_define_thread(jvmtiEnv *env, JNIEnv *jni, jthread t);
 // Everything taken since the last time. With the writer lock.
 void samples_put(struct enc *e, bool at_pause);
 // Whether what samples_put wrote is in the ring; it is counted as dropped if not. After each samples_put.

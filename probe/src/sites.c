@@ -112,7 +112,7 @@ static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
             put_str(&e, (char *)l.base, l.over ? 0 : (size_t)(l.p - l.base));
             site_define(from, &e);
             meths[i].id = id;
-            atomic_store_explicit(&meths[i].key, (uintptr_t)m, memory_order_release); // pairs with method_id
+            atomic_store_explicit(&meths[i].key, (uintptr_t)m, memory_order_release); // pairs with sites_method
         }
     }
     os_unlock(&site_lock);
@@ -123,7 +123,7 @@ static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
     return id;
 }
 
-static uint32_t method_id(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
+uint32_t sites_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
     for (uint64_t i = ((uintptr_t)m * 0x9e3779b97f4a7c15ull) >> 47;; i = (i + 1) & (METHS - 1)) {
         uintptr_t k = atomic_load_explicit(&meths[i].key, memory_order_acquire);
         if (k == (uintptr_t)m) return meths[i].id;
@@ -256,7 +256,7 @@ uint32_t stack_id(jvmtiEnv *env, JNIEnv *jni, const jvmtiFrameInfo *fr, jint n) 
             continue;
         }
         same = false;
-        uint32_t m = method_id(env, jni, fr[i].method);
+        uint32_t m = sites_method(env, jni, fr[i].method);
         uint32_t next = m ? node_id(f, m, (int32_t)fr[i].location) : 0;
         if (!next) { // a table is full: the site is the callers that are known
             atomic_fetch_add_explicit(&sites_cut, 1, memory_order_relaxed);

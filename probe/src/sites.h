@@ -17,6 +17,7 @@ void site_define(const uint8_t *b, struct enc *e); // one definition, of e that 
 
 // The innermost frame of a stack; 0: none of it is known, and the tables are full.
 uint32_t stack_id(jvmtiEnv *env, JNIEnv *jni, const jvmtiFrameInfo *fr, jint n);
+uint32_t sites_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m); // its id; 0: the table is full
 void stack_used(uint32_t frame);      // one more sample was taken there
 void stack_forget(void);              // what this thread kept is of a recording that has ended
 void sites_make_room(uint64_t now);   // control thread

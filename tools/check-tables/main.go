@@ -158,7 +158,7 @@ var shapes = map[string]string{
 	"SIZE":          " size_t uintptr_t intptr_t uintx intx uint64_t julong ",
 	"INT":           " int uint jint unsigned unsigned-int int32_t uint32_t ",
 	"SHORT":         " u2 jushort unsigned-short uint16_t ",
-	"UNTYPED_BYTES": " u1 jbyte uint8_t ",
+	"UNTYPED_BYTES": " u1 jbyte uint8_t bool ",
 }
 
 func (t *tables) fits(r probe.Row, declared string) bool {

@@ -14,8 +14,12 @@ type Builder struct {
 	code   []uint32
 	slots  [][]int // targets, -1: null
 	roots  []root
-	Words  uint32 // of each object; default 4
+	types  map[string]uint32 // ids by name
+	sites  []site
 }
+
+// words is the size of each object that is no array; its fields are not all of it.
+const words = 4
 
 type root struct {
 	target int
@@ -23,7 +27,9 @@ type root struct {
 }
 
 // New makes a Builder.
-func New() *Builder { return &Builder{byName: map[string]uint32{}, Words: 4} }
+func New() *Builder {
+	return &Builder{byName: map[string]uint32{}, types: map[string]uint32{}}
+}
 
 // Class defines a class of instances with fields of its own: "name", "name strength" or "name strength descriptor". One
 // with a field that is not strong is a subclass of Reference.
@@ -57,7 +63,10 @@ func (b *Builder) Class(name string, fields ...string) {
 }
 
 func (b *Builder) define(key string, s references.Shape) {
-	s.Type = uint32(len(b.shapes) + 1)
+	if b.types[s.Name] == 0 {
+		b.types[s.Name] = uint32(len(b.types) + 1)
+	}
+	s.Type = b.types[s.Name]
 	b.byName[key] = uint32(len(b.shapes))
 	b.shapes = append(b.shapes, s)
 }
@@ -109,23 +118,35 @@ func (b *Builder) Root(target int, r references.Root) { b.roots = append(b.roots
 
 // Listing gives the listing.
 func (b *Builder) Listing() *references.Listing {
-	l := &references.Listing{Collection: 1, Base: 1 << 32, Shapes: b.shapes, Code: b.code, First: []uint64{0}}
+	l := &references.Listing{Collection: 1, Base: base, Shapes: b.shapes, Code: b.code, First: []uint64{0}}
+	at := uint32(16)
+	for i, s := range b.slots {
+		l.Addr, l.Words = append(l.Addr, at), append(l.Words, b.size(i))
+		l.First = append(l.First, l.First[i]+uint64(len(s)))
+		at += b.size(i)
+	}
 	slot := func(target int) uint32 {
 		if target < 0 {
 			return 0
 		}
-		return uint32(target)*b.Words + 1
+		return l.Addr[target] + 1
 	}
-	for i, s := range b.slots {
-		l.Addr, l.Words = append(l.Addr, uint32(i)*b.Words), append(l.Words, b.Words)
+	for _, s := range b.slots {
 		for _, t := range s {
 			l.Slots = append(l.Slots, slot(t))
 		}
-		l.First = append(l.First, uint64(len(l.Slots)))
 	}
 	for _, r := range b.roots {
 		r.Root.Target = slot(r.target)
 		l.Roots = append(l.Roots, r.Root)
 	}
 	return l
+}
+
+// size gives the words of an object.
+func (b *Builder) size(object int) uint32 {
+	if b.shapes[b.code[object]].Kind == references.ObjectArray {
+		return 2 + uint32(len(b.slots[object])+1)/2
+	}
+	return words
 }

@@ -1,0 +1,75 @@
+package graph
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Biggest gives the n objects that retain most, the largest first. An object whose dominator is among them as well
+// counts like any other.
+func (g *Graph) Biggest(n int) []int {
+	var top []uint32 // nodes, the smallest first: as a sorted list, for n is small
+	for v := 1; v < len(g.size); v++ {
+		if len(top) == n && (n == 0 || g.size[v] <= g.size[top[0]]) {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(top, g.size[v], func(t, size uint32) int {
+			return cmp.Compare(g.size[t], size)
+		})
+		top = slices.Insert(top, at, uint32(v))
+		if len(top) > n {
+			top = top[1:]
+		}
+	}
+	slices.Reverse(top)
+	out := make([]int, len(top))
+	for i, v := range top {
+		out[i] = int(g.vertex[v])
+	}
+	return out
+}
+
+// Sum is what a group of objects has: all live objects of it, their bytes, and the bytes that they retain together.
+type Sum struct{ Objects, Bytes, Retained uint64 }
+
+// Sums adds up the live objects by group: group gives the number of that of each object, below n. What an object
+// retains counts if no dominator of it is in the same group.
+func (g *Graph) Sums(n int, group func(object int) int) []Sum {
+	out := make([]Sum, n)
+	first, next := g.children()
+	inside := make([]uint32, n) // by group: how many nodes on the way to the one in hand are in it
+	type entry struct{ node, child uint32 }
+	stack := []entry{{0, first[0]}}
+	for len(stack) > 0 {
+		e := &stack[len(stack)-1]
+		if e.child != 0 {
+			v := e.child
+			e.child = next[v]
+			k := group(int(g.vertex[v]))
+			s := &out[k]
+			s.Objects++
+			s.Bytes += g.Bytes(int(g.vertex[v]))
+			if inside[k] == 0 {
+				s.Retained += uint64(g.size[v]) * 8
+			}
+			inside[k]++
+			stack = append(stack, entry{v, first[v]})
+			continue
+		}
+		if e.node != 0 {
+			inside[group(int(g.vertex[e.node]))]--
+		}
+		stack = stack[:len(stack)-1]
+	}
+	return out
+}
+
+// children gives the dominator tree downwards: the first child of each node, and the next one with the same dominator.
+func (g *Graph) children() (first, next []uint32) {
+	first, next = make([]uint32, len(g.idom)), make([]uint32, len(g.idom))
+	for v := len(g.idom) - 1; v > 0; v-- {
+		next[v] = first[g.idom[v]]
+		first[g.idom[v]] = uint32(v)
+	}
+	return first, next
+}

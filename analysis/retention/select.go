@@ -1,0 +1,79 @@
+package retention
+
+import (
+	"strings"
+
+	"github.com/heapcam/heapcam/analysis/graph"
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/heap"
+)
+
+// OfClass gives all objects of the classes with this name: as Java writes it, or without its package. Each counts with
+// its bytes.
+func (h *Heap) OfClass(name string) (out []graph.Member) {
+	l := h.Graph.L
+	want := make([]bool, len(l.Shapes))
+	whole := false
+	for i := range l.Shapes {
+		want[i] = graph.Name(l.Shapes[i].Name) == name
+		whole = whole || want[i]
+	}
+	for i := range l.Shapes {
+		want[i] = want[i] || !whole && graph.Simple(l.Shapes[i].Name) == name
+	}
+	for i, c := range l.Code {
+		if want[c] {
+			out = append(out, graph.Member{Object: i, Weight: float64(h.Graph.Bytes(i))})
+		}
+	}
+	return out
+}
+
+// All gives all objects, each with its bytes.
+func (h *Heap) All() []graph.Member {
+	out := make([]graph.Member, h.Graph.Objects())
+	for i := range out {
+		out[i] = graph.Member{Object: i, Weight: float64(h.Graph.Bytes(i))}
+	}
+	return out
+}
+
+// At gives the objects at addresses, in words from the heap base; those that are not listed are left out.
+func (h *Heap) At(words []uint64) (out []graph.Member) {
+	for _, w := range words {
+		if i, ok := h.Object(h.Graph.L.Base + w*8); ok {
+			out = append(out, graph.Member{Object: i, Weight: float64(h.Graph.Bytes(i))})
+		}
+	}
+	return out
+}
+
+// OfSite gives the sampled objects of v, the state after the listing's collection, that were allocated at a site: one
+// of whose frames contains site as it is printed, package.Class.method(File.java:1). Each counts with the bytes that it
+// stands for.
+func (h *Heap) OfSite(v *heap.View, site string) []graph.Member {
+	matches := map[uint64]bool{}
+	return h.Sampled(v, func(s *heap.Sample) bool {
+		m, known := matches[s.Frame]
+		if !known {
+			for _, f := range sites.Stack(v.Symbols, s.Frame, sites.MaxFrames) {
+				m = m || strings.Contains(f.String(), site)
+			}
+			matches[s.Frame] = m
+		}
+		return m
+	})
+}
+
+// Sampled gives the sampled objects of v for which want is true. Each counts with the bytes that it stands for.
+func (h *Heap) Sampled(v *heap.View, want func(*heap.Sample) bool) (out []graph.Member) {
+	v.EachSample(func(addr uint64, s *heap.Sample) {
+		if !want(s) {
+			return
+		}
+		if i, ok := h.Object(h.Graph.L.Base + addr*8); ok {
+			out = append(out, graph.Member{Object: i, Weight: s.Weight * float64(h.Graph.Bytes(i))})
+		}
+	})
+	return out
+}

@@ -1,0 +1,331 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/graph"
+	"github.com/heapcam/heapcam/analysis/retention"
+	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/heap/reflisting"
+	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace/references"
+)
+
+const (
+	listingHelp = "\n\nThe recording needs a reference listing, which `heapcam references JVM` takes. The verb reads " +
+		"the newest one, or with --at the newest one that is not newer than that collection."
+	listingAt = "Read the newest reference listing up to this collection: a number, first, last, peak, or a time."
+)
+
+// retaining are the flags of the verbs that read a reference listing.
+type retaining struct {
+	at                         string
+	class, site, object, where string
+	defs                       string
+	json                       bool
+}
+
+func (o *retaining) add(c *cobra.Command, verb string) {
+	o.at = "last"
+	c.Flags().StringVar(&o.at, "at", o.at, listingAt)
+	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam."+verb+"/1).")
+}
+
+func (o *retaining) addClass(c *cobra.Command) {
+	c.Flags().StringVar(&o.class, "class", "",
+		"Objects of this class: java.util.HashMap, int[], or the name without its package.")
+}
+
+// check says whether at most one set of objects is asked for.
+func (o *retaining) check(verb string, needed bool, flags ...string) error {
+	n := 0
+	for _, s := range []string{o.class, o.site, o.object, o.where} {
+		if s != "" {
+			n++
+		}
+	}
+	if n > 1 || needed && n == 0 {
+		return usage("%s needs one of %s", verb, strings.Join(flags, ", "))
+	}
+	return nil
+}
+
+// load reads the reference listing.
+func (o *retaining) load(rec *ringstore.Recording) (*retention.Heap, error) {
+	gc := uint64(1<<64 - 1)
+	if n, err := strconv.ParseUint(o.at, 10, 64); err == nil {
+		gc = n
+	} else if o.at != "last" {
+		p := &replays{rec: rec}
+		defer p.close()
+		gc, err = collection.Find(o.at, p.count, p.open)
+		if err != nil {
+			return nil, refError(rec, "at", err)
+		}
+	}
+	var srcs []*source
+	defer func() {
+		for _, s := range srcs {
+			s.Close()
+		}
+	}()
+	h, err := retention.Load(func() reflisting.Source {
+		s := newSource(rec.Files...)
+		srcs = append(srcs, s)
+		return s
+	}, gc, nil)
+	if len(srcs) > 0 {
+		srcs[0].warn(rec)
+	}
+	switch {
+	case errors.Is(err, reflisting.ErrNone):
+		return nil, withCode(exitNotFound, "%s: %w; `heapcam references JVM` takes one", rec.Path, err)
+	case errors.Is(err, references.ErrIncomplete), errors.Is(err, references.ErrCorrupt):
+		return nil, withCode(exitDamaged, "%s: %w", rec.Path, err)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", rec.Path, err)
+	}
+	return h, nil
+}
+
+// set gives the objects that are asked for, and their name.
+func (o *retaining) set(rec *ringstore.Recording, h *retention.Heap) (set []graph.Member, asked string, err error) {
+	switch {
+	case o.class != "":
+		set, asked = h.OfClass(o.class), o.class
+	case o.object != "":
+		n, err := strconv.ParseUint(strings.TrimPrefix(o.object, "0x"), 16, 64)
+		if err != nil {
+			return nil, "", usage("--object %s: an address such as 0x7f0012345678", o.object)
+		}
+		if i, ok := h.Object(n); ok {
+			set = []graph.Member{{Object: i, Weight: 1}}
+		}
+		asked = "the object at " + o.object
+	case o.site != "":
+		v, _, err := o.state(rec, h)
+		if err != nil {
+			return nil, "", err
+		}
+		set, asked = h.OfSite(v, o.site), "sampled objects from "+o.site
+	case o.where != "":
+		set, err = o.filtered(rec, h)
+		asked = "objects with " + o.where
+	default:
+		set, asked = h.All(), "all objects"
+	}
+	if err == nil && len(set) == 0 {
+		err = withCode(exitNotFound, "%s: %s: none in the references after collection %d", rec.Path, asked, h.About.GC)
+	}
+	return set, asked, err
+}
+
+// state gives the state after the listing's collection.
+func (o *retaining) state(rec *ringstore.Recording, h *retention.Heap) (*heap.View, *heap.Collection, error) {
+	v, c, _, err := stateAt(rec, strconv.FormatUint(h.About.GC, 10), false)
+	if err == nil && v.State == nil {
+		err = withCode(exitNotFound, "%s: the objects after collection %d are not known, so that their sites are not "+
+			"either", rec.Path, h.About.GC)
+	}
+	return v, c, err
+}
+
+// filtered gives the objects for which the expression is true. Objects in eden are not among them.
+func (o *retaining) filtered(rec *ringstore.Recording, h *retention.Heap) ([]graph.Member, error) {
+	f, err := classify.NewFilter(o.where)
+	if err != nil {
+		return nil, usage("--where: %w", err)
+	}
+	l, err := library(o.defs)
+	if err != nil {
+		return nil, err
+	}
+	by, err := l.By("type")
+	if err != nil {
+		return nil, err
+	}
+	v, c, err := o.state(rec, h)
+	if err != nil {
+		return nil, err
+	}
+	world, spaces := analysis.World(v, c)
+	filters := []classify.Filter{f}
+	g, err := analysis.Group(v, c, world, spaces, by, filters)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", rec.Path, err)
+	}
+	var words []uint64
+	g.List(v, g.Tree, spaces, by, filters, func(x analysis.ListedObject) bool {
+		n, _ := strconv.ParseUint(strings.TrimPrefix(x.Address, "0x"), 16, 64)
+		words = append(words, (n-v.JVM.HeapBase)/8)
+		return true
+	})
+	return h.At(words), nil
+}
+
+func newHoldersCmd() *cobra.Command {
+	var o retaining
+	var dot bool
+	c := &cobra.Command{
+		Use:   "holders FILE|DIR|JVM",
+		Short: "Show what keeps objects alive",
+		Long: `Use it when you know what grows, and want to know why it is not collected.
+
+For each part of the objects the verb prints a path from a root to the object that holds the part, and the commonest
+way from there to the objects. All paths to the part lead through its holder. A holder has at least 5 % of the bytes;
+what is held in other ways is added up. Objects that weak or phantom references alone lead to, and objects that nothing
+leads to, have lines of their own.
+
+Soft references hold what they lead to: such a path says "(soft)". Without a flag the verb shows what holds the whole
+heap. --site counts each sampled object with the objects that it stands for; they are estimates.` +
+			listingHelp + fileHelp,
+		Example: `  heapcam holders incident.heapcam --class com.shop.Order
+  heapcam holders incident.heapcam --site OrderService.create
+  heapcam holders incident.heapcam --where 'size > 1000000' --dot | dot -Tsvg > holders.svg`,
+		Args: exactly(1, readingArg),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.check("holders", false, "--class", "--site", "--where"); err != nil {
+				return err
+			}
+			if dot && o.json {
+				return usage("holders: --json and --dot exclude each other")
+			}
+			return o.with(args[0], func(rec *ringstore.Recording, h *retention.Heap) error {
+				set, asked, err := o.set(rec, h)
+				if err != nil {
+					return err
+				}
+				r := h.Holders(set, asked)
+				switch w := c.OutOrStdout(); {
+				case o.json:
+					return ui.JSON(w, r)
+				case dot:
+					r.WriteDOT(w)
+				default:
+					r.WriteText(w)
+				}
+				return nil
+			})
+		},
+	}
+	o.add(c, "holders")
+	o.addClass(c)
+	c.Flags().StringVar(&o.site, "site", "", "Sampled objects from a stack that contains this text, such as a method.")
+	c.Flags().StringVar(&o.where, "where", "", "Objects for which this expression is true; see `heapcam classifiers`.")
+	c.Flags().BoolVar(&dot, "dot", false, "Print a graph for Graphviz.")
+	return c
+}
+
+// with opens a recording, reads its listing and calls f.
+func (o *retaining) with(path string, f func(*ringstore.Recording, *retention.Heap) error) error {
+	rec, err := openReading(path)
+	if err != nil {
+		return err
+	}
+	defer rec.Close()
+	h, err := o.load(rec)
+	if err != nil {
+		return err
+	}
+	return f(rec, h)
+}
+
+func newPathsCmd() *cobra.Command {
+	var o retaining
+	var strength string
+	top := 20
+	c := &cobra.Command{
+		Use:   "paths FILE|DIR|JVM",
+		Short: "Show on which paths roots reach objects",
+		Long: `Use it to see the references that lead to one object, or to the objects of a class.
+
+The path to an object is the one whose weakest reference is strongest: strong, soft, final (the finalizer has not run),
+weak, phantom. Of such paths it is the shortest. A path begins at a local variable of a running method only if there is
+no other one. Paths of many objects are grouped by the fields on them.` + listingHelp + fileHelp,
+		Example: `  heapcam paths incident.heapcam --class com.shop.Session
+  heapcam paths incident.heapcam --class byte[] --strength soft
+  heapcam paths incident.heapcam --object 0x6c0012340`,
+		Args: exactly(1, readingArg),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.check("paths", true, "--class", "--object"); err != nil {
+				return err
+			}
+			if strength != "" && !slices.Contains(references.StrengthNames[:], strength) {
+				return usage("--strength %s: one of %s", strength, strings.Join(references.StrengthNames[:], ", "))
+			}
+			return o.with(args[0], func(rec *ringstore.Recording, h *retention.Heap) error {
+				set, asked, err := o.set(rec, h)
+				if err != nil {
+					return err
+				}
+				r := h.Paths(set, asked, strength)
+				if o.json {
+					return ui.JSON(c.OutOrStdout(), r)
+				}
+				r.WriteText(c.OutOrStdout(), top)
+				return nil
+			})
+		},
+	}
+	o.add(c, "paths")
+	o.addClass(c)
+	c.Flags().StringVar(&o.object, "object", "", "The object at this address, in hexadecimal.")
+	c.Flags().StringVar(&strength, "strength", "",
+		"Only objects whose best path has this strength: strong, soft, final, weak, phantom.")
+	c.Flags().IntVar(&top, "top", top, "Number of ways to print; 0 = all.")
+	return c
+}
+
+func newDominatorsCmd() *cobra.Command {
+	var o retaining
+	by, top := retention.ByObject, 20
+	c := &cobra.Command{
+		Use:   "dominators FILE|DIR|JVM",
+		Short: "Show which objects or classes retain most memory",
+		Long: `Use it to find what would free most memory if it were gone.
+
+An object retains itself and all that can be reached through it alone. --by groups the objects: by class, class loader,
+package or allocation site. What a group retains counts each byte once. --by site groups sampled objects only.` +
+			listingHelp + fileHelp,
+		Example: `  heapcam dominators incident.heapcam
+  heapcam dominators incident.heapcam --by package --top 10`,
+		Args: exactly(1, readingArg),
+		RunE: func(c *cobra.Command, args []string) error {
+			if !slices.Contains(retention.Bys, by) {
+				return usage("--by %s: one of %s", by, strings.Join(retention.Bys, ", "))
+			}
+			return o.with(args[0], func(rec *ringstore.Recording, h *retention.Heap) (err error) {
+				var v *heap.View
+				if by == retention.BySite {
+					if v, _, err = o.state(rec, h); err != nil {
+						return err
+					}
+				}
+				return printDominators(c.OutOrStdout(), h.Dominators(by, top, v), o.json)
+			})
+		},
+	}
+	o.add(c, "dominators")
+	c.Flags().StringVar(&by, "by", by, "What to show: "+strings.Join(retention.Bys, ", ")+".")
+	c.Flags().IntVar(&top, "top", top, "Number of objects or groups to show; 0 = all groups.")
+	return c
+}
+
+func printDominators(w io.Writer, r *retention.DominatorsReport, json bool) error {
+	if json {
+		return ui.JSON(w, r)
+	}
+	r.WriteText(w)
+	return nil
+}

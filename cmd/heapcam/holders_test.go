@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/heapcam/heapcam/analysis/retention"
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/references"
+	"github.com/heapcam/heapcam/trace/references/referencestest"
+)
+
+// shop is a recording of a program whose static map holds 80 orders, 60 of them sampled in Shop.buy, and whose main
+// method holds 20 others in a list. Three orders are garbage, and one more is held softly.
+func shop(t *testing.T, evil string) (dir string, orders []int, l *references.Listing) {
+	t.Helper()
+	b := referencestest.New()
+	b.Class("[Ljava/lang/Object;")
+	b.Class("app/AppClassLoader", "parent")
+	field := "table" + strings.ReplaceAll(evil, "\n", "")
+	b.Class("app/Map", field)
+	b.Class("java/lang/ref/SoftReference", "referent soft", "queue")
+	loader, m := b.New("app/AppClassLoader"), b.Mirror("app/Shop", "cache", "soft")
+	b.Root(loader, references.Root{Kind: references.LoaderRoot})
+	b.Add(loader, m)
+	cache, table, list := b.New("app/Map"), b.New("[Ljava/lang/Object;"), b.New("[Ljava/lang/Object;")
+	b.Set(m, "cache", cache)
+	b.Set(cache, field, table)
+	b.Root(list, references.Root{Kind: references.StackLocal, Thread: "main" + evil, Class: "app/Main", Method: "run",
+		Line: 3})
+	for i := range 104 {
+		o := b.New("app/Order")
+		orders = append(orders, o)
+		switch {
+		case i < 80:
+			b.Add(table, o)
+			if i < 60 {
+				b.Sample(o, "app/Shop", "buy")
+			}
+		case i < 100:
+			b.Add(list, o)
+		case i == 100:
+			soft := b.New("java/lang/ref/SoftReference")
+			b.Set(m, "soft", soft)
+			b.Set(soft, "referent", o)
+		}
+	}
+	dir = t.TempDir()
+	s, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 4 << 20},
+		ringstore.Identity{Session: strings.Repeat("0", 32), Name: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var frame []byte
+	for _, x := range b.Blocks() {
+		frame = trace.AppendBlock(frame, x)
+	}
+	info := ringstore.FrameInfo{Source: 1, FirstGC: 1, LastGC: 1, T0: 1, T1: 2e9, Flags: ringstore.FlagMarked}
+	if err := s.Rotate(frame, info); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir, orders, b.Listing()
+}
+
+// TestHolders: holders, paths and dominators of a recording whose holders are known.
+func TestHolders(t *testing.T) {
+	dir, orders, l := shop(t, "")
+	for _, c := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"holders", dir, "--class", "Order"}, 0, []string{"104 objects",
+			" 76.9 %  static app.Shop.cache → Map.table, then []",
+			` 19.2 %  (stack local of thread "main") app.Main.run:3 java.lang.Object[], then []`,
+			"  2.9 %  nothing: garbage"}},
+		{[]string{"holders", dir, "--site", "Shop.buy"}, 0, []string{"60 objects", "100 %  static app.Shop.cache"}},
+		{[]string{"holders", dir, "--where", "size > 100"}, 0, []string{"100 %  static app.Shop.cache → Map.table"}},
+		{[]string{"holders", dir, "--at", "last"}, 0, []string{"all objects"}},
+		{[]string{"holders", dir, "--class", "Order", "--dot"}, 0, []string{"digraph holders", "Map.table"}},
+		{[]string{"paths", dir, "--class", "app.Order", "--strength", "soft"}, 0, []string{
+			"1 reached by soft references", "static app.Shop.soft → SoftReference.referent (soft)"}},
+		{[]string{"dominators", dir}, 0, []string{"app.AppClassLoader @ 0x100000080", "static app.Shop.cache"}},
+		{[]string{"dominators", dir, "--by", "package"}, 0, []string{"app"}},
+		{[]string{"dominators", dir, "--by", "loader"}, 0, []string{"(boot) #1"}},
+		{[]string{"dominators", dir, "--by", "site"}, 0, []string{"app.Shop.buy(Test.java:1)", "(not sampled)"}},
+		{[]string{"holders", dir, "--class", "Nothing"}, exitNotFound, []string{"none in the references"}},
+		{[]string{"holders", dir, "--at", "0"}, exitNotFound, []string{"no reference listing"}},
+		{[]string{"holders", dir, "--class", "x", "--site", "y"}, exitUsage, []string{"one of"}},
+		{[]string{"paths", dir}, exitUsage, []string{"one of"}},
+		{[]string{"paths", dir, "--object", "0x3"}, exitNotFound, []string{"none"}},
+		{[]string{"dominators", dir, "--by", "x"}, exitUsage, []string{"--by x"}},
+	} {
+		out, code := heapcam(c.args...)
+		for _, w := range c.want {
+			if code != c.code || !strings.Contains(out, w) {
+				t.Errorf("%v: status %d, want %d with %q:\n%s", c.args[2:], code, c.code, w, out)
+			}
+		}
+	}
+	address := l.Base + uint64(l.Addr[orders[5]])*8
+	out, code := heapcam("paths", dir, "--object", fmt.Sprintf("%#x", address))
+	if code != 0 || !strings.Contains(out, "static app.Shop.cache → Map.table → []") {
+		t.Errorf("status %d:\n%s", code, out)
+	}
+	out, _ = heapcam("holders", dir, "--class", "app.Order", "--json")
+	var r retention.HoldersReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Matched != 104 || len(r.Holders) != 2 ||
+		r.Holders[0].Objects != 80 || r.Holders[0].Path.Steps[1].Field != "cache" || r.GC != 1 {
+		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+// TestHoldersHostile: names from a recording cannot begin a line or hide.
+func TestHoldersHostile(t *testing.T) {
+	dir, _, _ := shop(t, "\x1b[2K\n100")
+	for _, args := range [][]string{{"holders", dir}, {"paths", dir, "--class", "app.Order"}, {"dominators", dir},
+		{"holders", dir, "--dot"}, {"holders", dir, "--json"}} {
+		out, code := heapcam(args...)
+		if code != 0 || strings.Contains(out, "\x1b") || strings.Contains(out, "\n100") {
+			t.Errorf("%v: status %d:\n%q", args, code, out)
+		}
+	}
+}
+
+// heapcam runs the program and gives what it printed and its status.
+func heapcam(args ...string) (out string, code int) {
+	c := exec.Command("heapcam", args...)
+	b, _ := c.CombinedOutput()
+	return string(b), c.ProcessState.ExitCode()
+}
