@@ -136,7 +136,7 @@ func (j jvm) recorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	agent := exec.Command(j.heapcam, "agent", "--shm-dir", rings, "--out", out, "--socket", socket,
-		"--max-trace-size", "4MiB")
+		"--max-trace-size", "4MiB", "--overhead-cpu", "0") // this program does nothing but collect
 	var log bytes.Buffer
 	agent.Stdout, agent.Stderr = &log, &log
 	if err := agent.Start(); err != nil {
@@ -156,13 +156,13 @@ func (j jvm) recorded(t *testing.T) {
 			break
 		}
 	}
-	said, stderr, err := j.run("dir="+dir+",ring=4194304,fault_at=7", "400", "end")
+	said, stderr, err := j.run("dir="+dir+",ring=4194304,storm=0,fault_at=7", "400", "end")
 	state := regexp.MustCompile(`^400 collections, (\d+) objects, (\d+) bytes, .* (\d+) faults of others, (\d+) of`)
 	m := state.FindStringSubmatch(said)
 	if err != nil || m == nil || m[3] != m[4] {
 		t.Fatalf("%v: %s%s", err, said, stderr)
 	}
-	if _, _, err := j.run("dir="+dir+",ring=4194304,depth=full", "200", "kill"); err == nil {
+	if _, _, err := j.run("dir="+dir+",ring=4194304,storm=0,depth=full", "200", "kill"); err == nil {
 		t.Error("the second process was not killed")
 	}
 	var found []string
