@@ -61,7 +61,7 @@ OUT appears when it is complete. ` + fileHelp,
 	c.Flags().StringVar(&o.value, "value", o.value,
 		"Figure for collapsed: alloc_objects, alloc_space, inuse_objects or inuse_space.")
 	c.Flags().BoolVar(&o.references, "references", false,
-		"With --format hprof: write the reference listing, which `heapcam references` takes.")
+		"With --format hprof: write the reference listing, which heapcam references takes.")
 	c.Flags().StringVarP(&o.file, "output", "o", "", "File to write; - is stdout. Required.")
 	return c
 }

@@ -57,6 +57,10 @@ var placeholders = map[string]string{
 	"disabled": "FILE", "find": "REGEXP", "format": "FORMAT", "from": "GC", "incident": "ID", "key": "FILE",
 	"list": "PATH", "out": "DIR", "output": "FILE", "reason": "TEXT", "remote": "URL", "sync": "GC",
 	"table": "TABLE", "to": "GC", "token-file": "FILE", "value": "VALUE", "where": "EXPRESSION",
+	"class":    "CLASS",
+	"site":     "TEXT",
+	"object":   "ADDRESS",
+	"strength": "STRENGTH",
 }
 
 var typePlaceholders = map[string]string{"duration": "DURATION", "int": "N", "uint64": "N", "float64": "FRACTION"}

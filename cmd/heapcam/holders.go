@@ -222,7 +222,7 @@ heap. --site counts each sampled object with the objects that it stands for; the
 	o.add(c, "holders")
 	o.addClass(c)
 	c.Flags().StringVar(&o.site, "site", "", "Sampled objects from a stack that contains this text, such as a method.")
-	c.Flags().StringVar(&o.where, "where", "", "Objects for which this expression is true; see `heapcam classifiers`.")
+	c.Flags().StringVar(&o.where, "where", "", "Objects for which this expression is true; see heapcam classifiers.")
 	c.Flags().BoolVar(&dot, "dot", false, "Print a graph for Graphviz.")
 	return c
 }

@@ -249,6 +249,7 @@ func TestHostileNames(t *testing.T) {
 		t.Fatal("pull", code)
 	}
 	words["F"] = "f.heapcam"
+	words["H"], _, _ = shop(t, "\x1b[2J\u202e"+evil+"\n"+evil)
 	out, _ := talk(t, func() { run([]string{"freeze", "--reason", hostileName(1), ring}) })
 	out2, _ := talk(t, func() { run([]string{"incidents", "--json"}) })
 	var incidents struct{ Incidents []ringstore.Incident }
