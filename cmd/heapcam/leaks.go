@@ -63,7 +63,7 @@ func (o *leaksOptions) run(c *cobra.Command, path string) error {
 	defer rec.Close()
 	var l *leak.Report
 	if err := countFirst(rec, func(r heap.Reader) (enough bool, err error) {
-		l, err = leak.Find(r, leak.Options{MinGrowth: float64(o.least)})
+		l, err = leak.Find(r, leak.Options{MinGrowth: float64(o.least), Holder: heldBy(rec)})
 		return l != nil, ifNot(err, leak.ErrOpen)
 	}); err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)

@@ -57,7 +57,7 @@ func reportOn(progress io.Writer, path string) (*analysis.Report, error) {
 		err = countWatched(rec, watch, func(r heap.Reader) (bool, error) {
 			if rep != nil { // all but the verdicts is known
 				ui.Fprintf(progress, "heapcam: to confirm a leak, all objects are replayed: this takes longer\n")
-				l, err := leak.Find(r, leak.Options{MinGrowth: leak.DefaultMinGrowth})
+				l, err := leak.Find(r, leak.Options{MinGrowth: leak.DefaultMinGrowth, Holder: heldBy(rec)})
 				if err == nil {
 					rep.Settle(l)
 				}

@@ -212,8 +212,8 @@ func (a assault) run(t *testing.T) *ending {
 		})
 		if a.grow {
 			// It has grown, or cannot: by then the JVM has had time to fill it, however busy the machine is.
-			wait(40*time.Second, func() bool {
-				if spent, err := cpuTime(c.Process.Pid); err != nil || spent > 300 {
+			wait(60*time.Second, func() bool {
+				if spent, err := cpuTime(c.Process.Pid); err != nil || spent > 1000 {
 					return true
 				}
 				m, _ := filepath.Glob(filepath.Join(a.dir, "heapcam-*.ring"))

@@ -186,7 +186,8 @@ func TestBuggyStack(t *testing.T) {
 		{"0", "100000", "10000", "40"}, {"64KiB", "1000000", "100000", "0"}} {
 		t.Run(c.sampling, func(t *testing.T) {
 			p := program{major: 17, gc: "Parallel", main: "BuggyStack", args: []string{c.n, c.m, c.rest}, heap: "256m",
-				limit: "128MiB", flags: []string{"--emergency", "off", "--sampling", c.sampling}}
+				limit: "128MiB", flags: []string{"--emergency", "off", "--sampling", c.sampling,
+					"--max-sync-pause", "0"}}
 			r := p.start(t)
 			r.finish(t)
 			rec := r.recorded(t)

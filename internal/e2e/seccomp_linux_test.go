@@ -70,6 +70,7 @@ func TestKillingFilters(t *testing.T) {
 				if !full && (i+j+k)%2 == 1 {
 					continue
 				}
+				var again func()
 				a := assault{major: major, gc: collectors[(i+j+k)%3], lib: lib, opts: opts}
 				if when == "before" {
 					a.wrap, a.probe = []string{kill}, ",interval=0"
@@ -77,8 +78,14 @@ func TestKillingFilters(t *testing.T) {
 					at := filepath.Join(t.TempDir(), "now")
 					a.env = []string{"LD_PRELOAD=" + later, "KILL_AT=" + at}
 					a.during = func(pid int) { filterNow(t, pid, at) }
+					again = func() { os.Remove(at) }
 				}
 				e := a.run(t)
+				// The filter may come between a thread's question and its call (docs/explanation/limits.md).
+				for n := 0; again != nil && e.code == -1 && n < 3; n++ {
+					again()
+					e = a.run(t)
+				}
 				what := fmt.Sprintf("killed at process_vm_readv, %s, %v (%s/%d)", when, opts, a.gc, major)
 				e.well(t, what)
 				if e.last() != 4 {

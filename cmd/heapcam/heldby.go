@@ -1,0 +1,47 @@
+package main
+
+import (
+	"strconv"
+	"sync"
+
+	"github.com/heapcam/heapcam/analysis/retention"
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/ringstore"
+)
+
+// mostHeld is the share of a data structure that one holder has if a verdict names it.
+const mostHeld = 0.5
+
+// heldBy names what holds most of what sites allocated, by the newest reference listing of a recording; "" if there is
+// none, if it cannot be read, or if no holder has most of it. The listing is read when the first verdict asks.
+func heldBy(rec *ringstore.Recording) func([]sites.Key) ui.Flow {
+	load := sync.OnceValues(func() (*retention.Heap, *heap.View) {
+		o := retaining{at: "last"}
+		h, err := o.load(rec)
+		if err != nil {
+			return nil, nil
+		}
+		v, _, _, err := stateAt(rec, strconv.FormatUint(h.About.GC, 10), false)
+		if err != nil || v.State == nil {
+			return nil, nil
+		}
+		return h, v
+	})
+	return func(keys []sites.Key) ui.Flow {
+		h, v := load()
+		if h == nil {
+			return ""
+		}
+		frames := map[uint64]bool{}
+		for _, k := range keys {
+			frames[k.Frame] = true
+		}
+		held := h.Graph.Holders(h.Sampled(v, func(s *heap.Sample) bool { return frames[s.Frame] }))
+		if len(held.Holders) == 0 || held.Holders[0].Share < mostHeld {
+			return ""
+		}
+		return ui.Flowf("%s", held.Holders[0].Text())
+	}
+}
