@@ -36,7 +36,7 @@ type RefusedError struct{ Why string }
 
 func (e *RefusedError) Error() string { return "no reference listing was taken: " + e.Why }
 
-// answer is what one request is told, once.
+// answer is the reply to one request; it is sent once.
 type answer struct {
 	got References
 	err error
@@ -164,7 +164,7 @@ func (s *Session) storePart(b trace.Block, p *trace.RefPart, start uint64) error
 	return nil
 }
 
-// answer is what the request of the listing in hand is told.
+// answer is the reply to the request of this listing.
 func (r *references) answer() answer {
 	a := &r.about
 	if r.err != nil {

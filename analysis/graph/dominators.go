@@ -38,7 +38,7 @@ type dominators struct {
 	last                        uint32 // nodes from this one on have been visited
 }
 
-// eval gives the smallest semidominator on the way up from v through visited nodes, and shortens that way.
+// eval gives the smallest semidominator on the path from v to its root through visited nodes, and shortens that path.
 func (d *dominators) eval(v uint32) uint32 {
 	if v < d.last || d.ancestor[v] < d.last {
 		return d.best[v]

@@ -47,8 +47,8 @@ const None = -1
 // ErrTooLarge says that a listing is too large for this package.
 var ErrTooLarge = errors.New("the reference listing is too large for a graph")
 
-// Build makes a graph of a listing and takes it over: the slots are replaced. progress, if it is not nil, is told what
-// begins. Errors: of a listing that is not sound (references.Listing.Check), ErrTooLarge.
+// Build makes a graph of a listing and takes it over: the slots are replaced. It calls progress, if it is not nil, with
+// the name of each step. Errors: of a listing that is not sound (references.Listing.Check), ErrTooLarge.
 func Build(l *references.Listing, progress func(step string)) (*Graph, error) {
 	if progress == nil {
 		progress = func(string) {}

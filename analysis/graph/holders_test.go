@@ -226,7 +226,7 @@ func checkShares(t *testing.T, h *Held, n int) {
 }
 
 // TestInFlight: a few objects that running frames hold do not hide the holder of all others, and what is dead or held
-// weakly is told apart.
+// weakly is a line of its own.
 func TestInFlight(t *testing.T) {
 	p := newProgram()
 	p.Set(p.class("app/Shop", "cache"), "cache", p.mapOf(p.leak(85)))

@@ -252,7 +252,7 @@ func newPathsCmd() *cobra.Command {
 
 The path to an object is the one whose weakest reference is strongest: strong, soft, final (the finalizer has not run),
 weak, phantom. Of such paths it is the shortest. A path begins at a local variable of a running method only if there is
-no other one. Paths of many objects are grouped by the fields on them.` + listingHelp + fileHelp,
+no other one. The verb groups paths of many objects by the fields on them.` + listingHelp + fileHelp,
 		Example: `  heapcam paths incident.heapcam --class com.shop.Session
   heapcam paths incident.heapcam --class byte[] --strength soft
   heapcam paths incident.heapcam --object 0x6c0012340`,

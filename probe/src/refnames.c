@@ -141,7 +141,8 @@ static void put_class(struct names *w, uint32_t index, uint32_t type, const stru
     if (!type && index <= w->r->classes && w->of[index]) // others are named by their types
         (*jvmti)->GetClassSignature(jvmti, w->of[index], &sig, NULL);
     const size_t n = sig ? strlen(sig) : 0;
-    const bool object = n > 2 && sig[0] == 'L';
+    const bool object = sig && n > 2 && sig[0] == 'L';
+    const char *name = object ? sig + 1 : sig ? sig : "";
     struct enc e = refhead_begin(w->h, 80 + MAX_NAME);
     put8(&e, HC_EV_REFCLASS);
     put_u(&e, index);
@@ -149,7 +150,7 @@ static void put_class(struct names *w, uint32_t index, uint32_t type, const stru
     put_u(&e, t ? t->kind : HC_RC_INSTANCE);
     put_u(&e, t ? t->slots : 0);
     put_u(&e, statics);
-    put_str(&e, object ? sig + 1 : sig ? sig : "", n > MAX_NAME ? 0 : object ? n - 2 : n);
+    put_str(&e, name, n > MAX_NAME ? 0 : object ? n - 2 : n);
     refhead_end(w->h, &e);
     deallocate(sig);
 }
