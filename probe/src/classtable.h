@@ -63,7 +63,8 @@ static inline struct centry *class_lookup(uint64_t word) {
 // What the walks need of the classes they meet most: a direct-mapped table that stays in the first-level cache. The
 // address of the next object hangs on class word -> entry -> size, so that chain is kept short and free of branches;
 // kinds of objects alternate too fast to be predicted. Objects whose size needs more than this never enter it. An entry
-// has 32 bytes, so that its place is a part of the class word, scaled, and costs the chain no multiplication. VM thread.
+// has 32 bytes, so that its place is a part of the class word, scaled, and costs the chain no multiplication. VM
+// thread.
 struct hot {
     uint32_t word, type, lenmask; // lenmask: all ones for arrays
     uint16_t base;                // size, or header of an array, and what rounding up adds
