@@ -67,7 +67,7 @@ __attribute__((noinline)) const struct hot *object_learn(int lay, uint64_t a, ui
     const struct centry *c = class_lookup(word);
     uint32_t base = (uint32_t)vm.align - 1 + (c->lh < 0 ? (uint32_t)c->lh >> 16 & 0xff : (uint32_t)c->lh & ~1u);
     if (lay != WIDE && !(c->type & TF_SLOW) && base >= vm.align - 1 + 8 && base <= UINT16_MAX) {
-        struct hot *to = &hots[(word >> 3) & (HOTS - 1)];
+        struct hot *to = hot_at(hots, word);
         *to = *h;
         to->base = (uint16_t)base;
         to->shift = c->lh < 0 ? (uint8_t)c->lh & 63 : 0;

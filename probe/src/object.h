@@ -44,7 +44,7 @@ const struct hot *object_learn(int lay, uint64_t a, uint64_t word, struct hot *h
 HOT const struct hot *object(int lay, uint64_t a, uint64_t mark, uint64_t round, struct hot *spare, uint32_t *len,
                              uint64_t *bytes) {
     uint64_t word = word_at(lay, a, mark);
-    const struct hot *h = &hots[(word >> 3) & (HOTS - 1)];
+    const struct hot *h = hot_at(hots, word);
     if (lay == WIDE || !LIKELY(h->word == (uint32_t)word && word)) return object_learn(lay, a, word, spare, len, bytes);
     // A length is read of instances too where that is inside the smallest object.
     uint32_t n = (lay == NARROW ? rd32((char *)a + 12) : rd32((char *)a + (h->lenmask & 8))) & h->lenmask;
