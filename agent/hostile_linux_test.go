@@ -62,7 +62,7 @@ func TestEndlessStream(t *testing.T) {
 		blocks := []trace.Block{
 			trace.EncodeDefs(d),
 			trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Time: id, Text: strings.Repeat("n", 1000)}}}),
-			{Kind: trace.KindRefs, Version: trace.FormatVersion, Payload: make([]byte, 100<<10)},
+			{Kind: 201, Version: trace.FormatVersion + 1, Payload: make([]byte, 100<<10)},
 			{Kind: 200, Version: trace.FormatVersion + 1, Payload: make([]byte, 100<<10)},
 		}
 		r.commit(bad, blocks)

@@ -70,6 +70,9 @@ var Probe = []ProbeLine{
 		"unknown=%llu untagged=%llu holes=%u", oracle, ""},
 	{debug, "oracle: unknown at %#llx in %u of kind %u (%#llx to %#llx): %#llx %#llx %#llx %#llx", oracle, ""},
 	{debug, "oracle: hole %#llx to %#llx", oracle, ""},
+	{debug, "references oracle: differs %.*s jvmti=%llu walk=%llu", oracle, ""},
+	{debug, "references oracle: jvmti=%llu walk=%llu differ=%llu odd=%llu unreached=%llu torn=%llu " +
+		"objects=%llu", oracle, ""},
 	{debug, "oracle: no answer: %s", oracle, ""},
 	{debug, "oracle: no answer: JVMTI error %d", oracle, ""},
 }
