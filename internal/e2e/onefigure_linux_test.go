@@ -50,7 +50,7 @@ func TestOneFigure(t *testing.T) {
 	for _, between := range []string{"0", "2"} {
 		t.Run("gc every "+between+" s", func(t *testing.T) {
 			p := program{major: 17, gc: "G1", heap: "128m", main: "KeptSessions", args: []string{"8", between},
-				limit: "64MiB", flags: []string{"--sampling", "128KiB"}}
+				limit: "64MiB", flags: []string{"--sampling", "128KiB", "--max-sync-pause", "0"}}
 			r := p.start(t)
 			r.finish(t)
 			m := regexp.MustCompile(`(?m)^sessions (\d+)$`).FindStringSubmatch(r.stdout.String())

@@ -187,7 +187,7 @@ func TestBuggyStack(t *testing.T) {
 		t.Run(c.sampling, func(t *testing.T) {
 			p := program{major: 17, gc: "Parallel", main: "BuggyStack", args: []string{c.n, c.m, c.rest}, heap: "256m",
 				limit: "128MiB", flags: []string{"--emergency", "off", "--sampling", c.sampling,
-					"--max-sync-pause", "0"}}
+					"--max-sync-pause", "0", "--shm-size", "64MiB"}}
 			r := p.start(t)
 			r.finish(t)
 			rec := r.recorded(t)
