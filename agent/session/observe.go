@@ -73,13 +73,20 @@ func (s *Session) noteExhaustion(h shmring.Status) {
 	}
 	s.remark(trace.Meta{Exhausted: []trace.Exhausted{{Time: s.in.time, Failed: h.Exhausted}}})
 	s.alarms.freezeBy = now
-	if s.alarms.stale && !h.State.Ended() {
-		sent, err := s.syncs.emergency.Step(emergency.View{Answered: h.EmergencyDone, Now: now})
-		if err == nil && sent {
-			s.alarms.freezeBy = now.Add(listingTime)
-		}
+	if s.alarms.stale && s.listingComes(h, now) {
+		s.alarms.freezeBy = now.Add(listingTime)
 	}
 	s.freezeExhausted(now, false)
+}
+
+// listingComes asks for a stop for a listing and reports whether one can be expected: a stop was sent, now or before, or
+// the JVM has ended and what it wrote last is not read yet.
+func (s *Session) listingComes(h shmring.Status, now time.Time) bool {
+	if h.State.Ended() {
+		return true
+	}
+	_, err := s.syncs.emergency.Step(emergency.View{Answered: h.EmergencyDone, Now: now})
+	return err == nil && s.syncs.emergency.Waiting()
 }
 
 // noteSampling says once a minute what sampling has cost so far, since epochs have their own cost in them, samples do
