@@ -150,8 +150,8 @@ var Groups = []Group{
 			Help: "Folder for shared rings of JVMs that the agent cannot reach (probe option spool:DIR), and for " +
 				"recordings from elsewhere. An absolute path.",
 			More: "The agent moves recordings from there to out."},
-		{Key: "verbose", Kind: Bool, Default: "false", Help: "Log details on stderr. Without it, `run` and " +
-			"`record` log nothing, and the agent no lines of level DBG."},
+		{Key: "verbose", Kind: Bool, Default: "false", Help: "Log details on stderr.",
+			More: "Without it, `run` and `record` log nothing, and the agent no lines of level DBG."},
 	}},
 	{"Other hosts", []Def{
 		{Key: "remote", Kind: Text, Placeholder: "ADDRESS", Zero: "none",
