@@ -21,8 +21,8 @@ func readCPUTimes() (t cpuTimes, ok bool) {
 	return parseCPUTimes(b)
 }
 
-// parseCPUTimes takes the fields of the line of all CPUs: user, nice, system, idle, iowait, irq, softirq and steal. What
-// follows is in user and nice already.
+// parseCPUTimes takes the fields of the line of all CPUs: user, nice, system, idle, iowait, irq, softirq and steal.
+// What follows is in user and nice already.
 func parseCPUTimes(stat []byte) (t cpuTimes, ok bool) {
 	for line := range bytes.Lines(stat) {
 		name, rest, _ := bytes.Cut(line, []byte(" "))
