@@ -21,7 +21,8 @@ const misplaced = `(() => {
 			!e.checkVisibility({ visibilityProperty: true })) continue;
 		const r = document.createRange();
 		r.selectNodeContents(n);
-		for (const b of r.getClientRects()) if (b.width > 1 && b.height > 1) boxes.push([b, n.data.trim().slice(0, 60), e]);
+		for (const b of r.getClientRects())
+			if (b.width > 1 && b.height > 1) boxes.push([b, n.data.trim().slice(0, 60), e]);
 		for (let x = e; x && x !== document.body; x = x.parentElement) {
 			const s = getComputedStyle(x);
 			if (x.tagName === 'NAV' || x.classList.contains('scroll')) break;

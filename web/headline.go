@@ -114,18 +114,22 @@ func known(rows []analysis.CollectionRow, last bool) uint64 {
 	return gc
 }
 
-// storm returns the indexes of the first and last collection of the largest storm; from = to if there is none. It is the
-// part of the window whose pauses exceed stormShare of its time by most: one longer break does not end it.
+// storm returns the indexes of the first and last collection of the largest storm; from = to if there is none. It is
+// the part of the window whose pauses exceed stormShare of its time by most: one longer break does not end it.
 func storm(rows []analysis.CollectionRow) (from, to int) {
-	begin, sum, most := 0, 0.0, 0.0
+	begin, sum, peak, most := 0, 0.0, 0.0, 0.0 // peak: of sum since begin
 	for i := range rows {
 		if i > 0 {
 			sum -= stormShare * float64(max(rows[i].Time.Sub(rows[i-1].Time), 0))
 		}
 		if sum <= 0 {
-			begin, sum = i, 0
+			begin, sum, peak = i, 0, 0
 		}
 		sum += float64(rows[i].PauseNS)
+		if sum <= peak {
+			continue
+		}
+		peak = sum
 		if sum > most && i-begin+1 >= stormLeast && rows[i].Time.Sub(rows[begin].Time) >= stormSpan {
 			from, to, most = begin, i, sum
 		}

@@ -35,10 +35,10 @@ const axes = (format, binary) => [
 
 // Timeline draws charts over times, which are those of the collections, in seconds. A chart is { title, format, series:
 // [{ name, class: 'c0', values, kind: 'area'|'line'|'bars'|'steps' }], stacked, limit, max }. Its values are at times,
-// or at its own x; build(from, to) returns { x, values } for a zoom. choose is called with the first and last index of a
-// selection, which are equal after a click. A mark, a vertical line, is { index, class, dash }. ticks are rows of a thin
-// strip below the first chart: { name, class, times }. A drag zooms, a double click shows all again, and a drag with
-// Shift selects two collections. The zoom is in the address.
+// or at its own x; build(from, to) returns { x, values } for a zoom. choose is called with the first and last index of
+// a selection, which are equal after a click. A mark, a vertical line, is { index, class, dash }. ticks are rows of a
+// thin strip below the first chart: { name, label, class, times }. A drag zooms, a double click shows all again, and a
+// drag with Shift selects two collections. The zoom is in the address.
 export class Timeline {
   constructor(parent, times, charts, { choose, marks = [], ticks = [], label }) {
     Object.assign(this, { times, choose, marks, charts, ticks, chosen: [-1, -1], plots: [] });
