@@ -245,8 +245,8 @@ export function update(data, params) {
     line.select(-1, -1);
     picked.replaceChildren(
       'Drag in a chart to zoom; a double click shows all again. Click to select a collection; drag with Shift to ' +
-        'select two. With the keyboard: press Tab until a chart has the focus, then an arrow key, with Shift for a range; + ' +
-        'and − zoom.',
+        'select two. With the keyboard: press Tab until a chart has the focus, then an arrow key, with Shift for a ' +
+        'range; + and − zoom.',
     );
   }
   return areasOf(line, data, params);
