@@ -1,4 +1,4 @@
-// encode.h: blocks and events of the stream (docs/format/stream.md) into memory. Never writes past end; over says that
+// encode.h: blocks and events of the stream (docs/format/stream.md) into memory. Never writes past `end`; `over` is set when
 // something did not fit.
 #ifndef HEAPCAM_ENCODE_H
 #define HEAPCAM_ENCODE_H
