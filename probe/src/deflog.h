@@ -14,8 +14,8 @@ enum {
     MAX_TYPE_IDS = 1 << 22
 }; // ids of types are never given twice (heap.denseTypes; in a walk token they have 25 bits)
 
-// Definition logs: append-only; readers read [sent, len) without a lock. To remove types that are gone, a second type log
-// without them replaces the first one (ring.c).
+// Definition logs: append-only; readers read [sent, len) without a lock. To remove types that are gone, a second type
+// log without them replaces the first one (ring.c).
 struct deflog {
     uint8_t *mem;
     size_t cap;
