@@ -44,12 +44,12 @@ const (
 	MaxResource = 1024
 )
 
-// CleanAttr gives a value that may stand in a Resource: printable, of one line and of at most MaxAttr bytes. Whoever
-// started the JVM may have chosen it.
+// CleanAttr gives a value that may stand in a Resource: printable, of one line, of at most MaxAttr bytes, and without
+// what JSON would escape, so that recording.json stays within its block. Whoever started the JVM may have chosen it.
 func CleanAttr(v string) string {
 	v = v[:min(len(v), 4*MaxAttr)]
 	v = strings.Map(func(r rune) rune {
-		if r == utf8.RuneError || !unicode.IsPrint(r) {
+		if r == utf8.RuneError || !unicode.IsPrint(r) || strings.ContainsRune(`"\<>&`, r) {
 			return '_'
 		}
 		return r

@@ -2,8 +2,8 @@ package resource
 
 import "strings"
 
-// jarOf gives the archive that a command line of java runs: behind -jar, else the only one of the class path with Spring
-// Boot's loader; "" if there is none.
+// jarOf gives the archive that a command line of java runs: behind -jar, else the only one of the class path with
+// Spring Boot's loader; "" if there is none.
 func jarOf(args []string) string {
 	for i := 1; i+1 < len(args); i++ {
 		switch a := args[i]; {

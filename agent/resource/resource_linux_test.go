@@ -61,7 +61,8 @@ func started(t *testing.T, dir string, env []string, args ...string) Process {
 // Nothing else of it is in what Of returns, whatever it looks like.
 func TestEnvironment(t *testing.T) {
 	p := started(t, "", []string{
-		"AWS_SECRET_ACCESS_KEY=s3cret", "XOTEL_SERVICE_NAME=s3cret", "OTEL_SERVICE_NAME_X=s3cret", "service.name=s3cret",
+		"AWS_SECRET_ACCESS_KEY=s3cret", "XOTEL_SERVICE_NAME=s3cret", "OTEL_SERVICE_NAME_X=s3cret",
+		"service.name=s3cret",
 		"OTEL_EXPORTER_OTLP_HEADERS=authorization=s3cret",
 		"OTEL_RESOURCE_ATTRIBUTES=service.name=loses, service.version=1%2E4 beta,deployment.environment=prod," +
 			"password=s3cret,k8s.pod.name=a%0Ab",
@@ -175,7 +176,8 @@ func jar(t *testing.T, members map[string]string) []byte {
 func TestManifest(t *testing.T) {
 	dir := t.TempDir()
 	boot := jar(t, map[string]string{
-		"META-INF/MANIFEST.MF":                    "Implementation-Title: orders-parent\r\nImplementation-Version: 1.4\r\n .2\r\n",
+		"META-INF/MANIFEST.MF": "Implementation-Title: orders-parent\r\n" +
+			"Implementation-Version: 1.4\r\n .2\r\n",
 		"BOOT-INF/classes/application.properties": "spring.application.name = order-service\n"})
 	if err := os.WriteFile(dir+"/orders.jar", boot, 0o644); err != nil {
 		t.Fatal(err)
