@@ -76,7 +76,8 @@ func TestErrors(t *testing.T) {
 		{"rules:\n  - match: {user: '[x'}\n", "h.yaml:2:19: user: "},
 		{"rules:\n  - record: maybe\n", "h.yaml:2:13: record must be true or false"},
 		{"rules:\n  - record: false\n    depth: full\n", "h.yaml:2:5: a rule with record: false must not set depth"},
-		{"rules:\n  - resource: {service.nam: x}\n", `h.yaml:2:16: unknown key "service.nam"; did you mean "service.name"?`},
+		{"rules:\n  - resource: {service.nam: x}\n",
+			`h.yaml:2:16: unknown key "service.nam"; did you mean "service.name"?`},
 		{"rules:\n  - resource: {service.name: [x]}\n", "h.yaml:2:30: service.name must be one value"},
 	} {
 		_, err := Parse("h.yaml", []byte(c.text), keys)

@@ -207,9 +207,10 @@ var (
 	depth = define(gauge, "depth_info", "1 for the depth at which the agent records.",
 		"`depth` is `samples`, `survivors` or `full`.", ofJVM("depth")...)
 	info = define(gauge, "recording_info", "1, with attributes of OpenTelemetry that say whose the recording is.",
-		"`service` is `service.name`, `namespace` that of the service, else of Kubernetes, `instance` the instance "+
-			"id, else pod, container, unit or user. Join it: `heapcam_live_bytes * on(recording) "+
-			"group_left(service, version) heapcam_recording_info`.", ofJVM("service", "namespace", "version", "instance", "host")...)
+		"`service` is `service.name`, `namespace` that of the service, else of Kubernetes. `instance` is the instance "+
+			"id, else pod, container, unit or user. "+
+			"Join it: `heapcam_live_bytes * on(recording) group_left(service, version) heapcam_recording_info`.",
+		ofJVM("service", "namespace", "version", "instance", "host")...)
 	attachBad = define(counter, "attach_failures_total", "Failed attempts to attach of an agent with discover: "+
 		"true, by reason.",
 		"`reason` is `denied`, `refused`, `timeout` or `other`.", "reason")
