@@ -59,9 +59,10 @@ func TestRecordingFitsBlock(t *testing.T) {
 	}
 	const most = math.MaxUint64
 	s := Status{Collections: most, SyncPoints: most, Rotations: most, Emergencies: most, EmergenciesUnanswered: most,
-		Dropped: Drops{most, most, most, most, most, most, most},
-		FilesEvicted: math.MinInt64,
-		SyncPointsCut: math.MinInt64, StoreFaults: math.MinInt64, ListingsSkipped: most, Switches: most, Incidents: most, IncidentsFailed: most,
+		Dropped:       Drops{most, most, most, most, most, most, most},
+		FilesEvicted:  math.MinInt64,
+		SyncPointsCut: math.MinInt64, StoreFaults: math.MinInt64,
+		ListingsSkipped: most, Switches: most, Incidents: most, IncidentsFailed: most,
 		Missed: most, DetachedBy: strings.Repeat("x", 64)}
 	c, err := json.Marshal(countersOf(&s))
 	if err != nil {
