@@ -172,7 +172,7 @@ func (rep *Report) missing() ui.Flow {
 		n      uint64
 		what   string
 	}{{"", rep.LostEpochs, "collection"}, {"", rep.LostSamples, "sample"},
-		{"the heap state after ", uint64(rep.UnknownGCs), "collection"},
+		{"the heap state of ", uint64(rep.UnknownGCs), "collection"},
 		{"", uint64(len(rep.Damage)), "damaged section"}} {
 		if x.n > 0 {
 			parts = append(parts, x.before+ui.Plural(x.n, x.what))

@@ -146,7 +146,7 @@ func pauseFields() (fs []field) {
 	add(gauge, "sync_pause_longest_seconds", "Longest time that a sync point added to its pause.", "",
 		func(s *session.Status) float64 { return seconds(s.LongestSyncNS) })
 	add(gauge, "sync_pause_predicted_seconds", "Time that a sync point would add to a pause now.",
-		"Above `max_sync_pause` heapcam records at depth samples.",
+		"A listing that would take longer than `max_sync_pause` is spread over several pauses.",
 		func(s *session.Status) float64 { return seconds(s.PredictedSyncNS) })
 	add(counter, "switches_total", "Changes of depth, sampling interval, compression or limits.",
 		"A limit was reached, there was room again, or the configuration was reloaded.",

@@ -248,6 +248,10 @@ func recordingAmong(recs []session.Status, out string, args []string) (string, e
 		}
 		if len(recs) > 0 {
 			s, err := pick(recs, args[0])
+			if out != "" && exitCode(err) == exitNotFound {
+				err = withCode(exitNotFound, "%q: no such recording in %s: `heapcam status --out %s` lists them",
+					args[0], out, ui.ShellWord(out))
+			}
 			return s.Dir, err
 		}
 		if _, err := os.Stat(args[0]); err == nil {
@@ -278,7 +282,7 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, cannotCreate(o.file, err)
 	}
 	at := int64(0)
 	if !o.redact && !o.exact { // rewritten files cannot be compared with the ring

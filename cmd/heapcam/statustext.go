@@ -89,9 +89,18 @@ func (o *statusOptions) recordings(all []session.Status) {
 	if len(about) > 0 {
 		ui.Section(ui.Stdout, "Notes")
 		for _, line := range about {
-			ui.Fprintf(ui.Stdout, "  %s\n", line)
+			ui.Beside(ui.Stdout, "  ", line)
 		}
 	}
+}
+
+// reasoned makes two sentences of "what is in force: why".
+func reasoned(why string) string {
+	what, reason, ok := strings.Cut(why, ": ")
+	if !ok {
+		return why
+	}
+	return what + ". Reason: " + reason
 }
 
 // defaultDepth needs no word.
@@ -220,9 +229,9 @@ func remarks(s *session.Status) (out []ui.Text) {
 	}
 	switch {
 	case s.DepthWhy != "" && s.Depth != s.DepthAsked:
-		say("depth %s was requested. Now in force: %s", s.DepthAsked, s.DepthWhy)
+		say("depth %s was requested. In force: %s", s.DepthAsked, reasoned(s.DepthWhy))
 	case s.Depth != "" && s.Depth != defaultDepth && s.DepthWhy != "":
-		say("recorded at %s", s.DepthWhy)
+		say("recorded at %s", reasoned(s.DepthWhy))
 	case s.Depth != "" && s.Depth != defaultDepth:
 		say("recorded at depth %s", s.Depth)
 	}
