@@ -260,7 +260,7 @@ func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
 	if d.s.cfg.OpenCensus != nil {
 		if err := opened(ctx, d, what, d.s.cfg.OpenCensus, heap.NewCensus, func(open func() *heap.Census) error {
 			r := open()
-			made, err := analysis.MakeReport(r)
+			made, err := analysis.MakeReport(r, d.s.leaks())
 			if err == nil && !r.Unsure {
 				rep = made
 			}
@@ -271,16 +271,24 @@ func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
 	}
 	err = d.replay(ctx, what, func(r *heap.Replay) (err error) {
 		if rep == nil {
-			rep, err = analysis.MakeReport(r)
+			rep, err = analysis.MakeReport(r, d.s.leaks())
 			return err
 		}
-		l, err := leak.Find(r, leak.Options{MinGrowth: leak.DefaultMinGrowth})
+		l, err := leak.Find(r, d.s.leaks())
 		if err == nil {
 			rep.Settle(l)
 		}
 		return err
 	})
 	return rep, err
+}
+
+// leaks is what the leak detector gets.
+func (s *Server) leaks() leak.Options {
+	if s.cfg.Leaks == nil {
+		return leak.Options{MinGrowth: leak.DefaultMinGrowth}
+	}
+	return s.cfg.Leaks()
 }
 
 func (s *Server) version() (string, bool) {

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/ringstore"
@@ -57,6 +58,8 @@ type Config struct {
 	OpenFrom func(gc uint64) (*Input, error)
 	// Report returns the recording's report: one stored earlier, or that of makeReport.
 	Report func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error)
+	// Leaks returns what the leak detector gets from the recording; nil: nothing.
+	Leaks func() leak.Options
 	// Library returns the classifiers; nil: only the built-in ones.
 	Library func() (*classify.Library, error)
 	// Version changes when the recording has grown; over says that it no longer grows. Nil: it does not grow.

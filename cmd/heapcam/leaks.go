@@ -61,9 +61,10 @@ func (o *leaksOptions) run(c *cobra.Command, path string) error {
 		return err
 	}
 	defer rec.Close()
+	leaking := leakOptions(rec, float64(o.least))
 	var l *leak.Report
 	if err := countFirst(rec, func(r heap.Reader) (enough bool, err error) {
-		l, err = leak.Find(r, leak.Options{MinGrowth: float64(o.least), Holder: heldBy(rec)})
+		l, err = leak.Find(r, leaking)
 		return l != nil, ifNot(err, leak.ErrOpen)
 	}); err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)

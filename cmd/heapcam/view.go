@@ -21,6 +21,7 @@ import (
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -132,6 +133,7 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 			return openInput(path, 0, true, progress)
 		},
 		OpenFrom: func(gc uint64) (*web.Input, error) { return openInput(path, gc, false, func(done, total int64) {}) },
+		Leaks:    func() leak.Options { return leaksOf(path) },
 		Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
 			return indexed(ownIndex(), reportResult, path, makeReport)
 		}}

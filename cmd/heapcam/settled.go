@@ -1,0 +1,74 @@
+package main
+
+import (
+	"strconv"
+	"sync"
+
+	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/analysis/retention"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/heap/reflisting"
+	"github.com/heapcam/heapcam/ringstore"
+)
+
+// mostSettled bounds the reference listings that a verdict reads: the newest of a recording.
+const mostSettled = 4
+
+// leakOptions is what the detector gets from a recording's reference listings: who holds what grows, and which sampled
+// objects were dead. They are read when it asks.
+func leakOptions(rec *ringstore.Recording, least float64) leak.Options {
+	load := sync.OnceValue(func() map[uint64]map[uint64]bool { return unreached(rec) })
+	return leak.Options{MinGrowth: least, Holder: heldBy(rec),
+		Unreached: func(gc uint64) map[uint64]bool { return load()[gc] }}
+}
+
+// leaksOf is leakOptions of the recording at a path, for who does not keep it open.
+func leaksOf(path string) leak.Options {
+	rec, err := openReading(path)
+	if err != nil {
+		return leak.Options{MinGrowth: leak.DefaultMinGrowth}
+	}
+	defer rec.Close()
+	dead := unreached(rec)
+	return leak.Options{MinGrowth: leak.DefaultMinGrowth,
+		Unreached: func(gc uint64) map[uint64]bool { return dead[gc] }}
+}
+
+// unreached gives the samples that reference listings did not reach, by collection. A listing that cannot be read, or
+// that lacks roots that may hold an application's objects, says nothing: then it is not in the result.
+func unreached(rec *ringstore.Recording) map[uint64]map[uint64]bool {
+	var open []*source
+	defer func() {
+		for _, s := range open {
+			s.Close()
+		}
+	}()
+	reaches, err := retention.NewReaches(func() reflisting.Source {
+		s := newSource(rec.Files...)
+		open = append(open, s)
+		return s
+	})
+	if err != nil {
+		return nil
+	}
+	gcs := reaches.GCs()
+	out := map[uint64]map[uint64]bool{}
+	for _, gc := range gcs[max(0, len(gcs)-mostSettled):] {
+		l, err := reaches.After(gc)
+		if err != nil || l == nil || !l.Settles() {
+			continue
+		}
+		v, _, _, err := stateAt(rec, strconv.FormatUint(gc, 10), false)
+		if err != nil || v.State == nil {
+			continue
+		}
+		dead := map[uint64]bool{}
+		v.EachSample(func(word uint64, s *heap.Sample) {
+			if l.Of(word, uint32(s.Type)) != retention.Live {
+				dead[s.ID] = true
+			}
+		})
+		out[gc] = dead
+	}
+	return out
+}
