@@ -1,13 +1,17 @@
 package main
 
 import (
+	"context"
 	"strconv"
 	"sync"
 
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/analysis/retention"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/heap/reflisting"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -71,4 +75,33 @@ func unreached(rec *ringstore.Recording) map[uint64]map[uint64]bool {
 		out[gc] = dead
 	}
 	return out
+}
+
+// settle has the agent take a reference listing of a JVM that it records, and gives the folder of the recording.
+func settle(ctx context.Context, socket, jvm string) (dir string, err error) {
+	cl, err := dialAgent(socket)
+	if err != nil {
+		return "", err
+	}
+	st, err := cl.Status(ctx)
+	if err != nil {
+		return "", err
+	}
+	var running []session.Status
+	for _, s := range st.JVMs {
+		if !s.Phase.Over() {
+			running = append(running, s)
+		}
+	}
+	s, err := pick(running, jvm)
+	if err != nil {
+		return "", err
+	}
+	r, err := cl.Settle(ctx, api.ReferencesRequest{ID: s.ID, Most: int64(defaultReferencePause)})
+	if err != nil {
+		return "", err
+	}
+	ui.Fprintf(ui.Stderr, "heapcam: found out which of %s live; the JVM stopped for %s\n",
+		ui.Plural(r.Objects, "object"), ui.Nanoseconds(r.StopNS))
+	return s.Dir, nil
 }
