@@ -56,7 +56,7 @@ func TestSameBounds(t *testing.T) {
 				rows[k]++
 			}
 		}
-		rep, err := MakeReport(open(), leak.Options{MinGrowth: leak.DefaultMinGrowth})
+		rep, err := MakeReport(open(), leak.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

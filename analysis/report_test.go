@@ -28,7 +28,7 @@ func TestReport(t *testing.T) {
 				epochs++
 			}
 		}
-		rep, err := MakeReport(heap.NewReplay(&analysistest.Source{B: append(bs, m.End())}), leak.Options{MinGrowth: leak.DefaultMinGrowth})
+		rep, err := MakeReport(heap.NewReplay(&analysistest.Source{B: append(bs, m.End())}), leak.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("a report that was read says otherwise:\n%s\n%s", &text, &again)
 		}
 	}
-	rep, err := MakeReport(heap.NewReplay(&analysistest.Source{}), leak.Options{MinGrowth: leak.DefaultMinGrowth})
+	rep, err := MakeReport(heap.NewReplay(&analysistest.Source{}), leak.Options{})
 	if err != nil || rep.FirstLook == "" {
 		t.Errorf("empty recording: %v", err)
 	}

@@ -58,7 +58,7 @@ func BenchmarkRecording(b *testing.B) {
 						}
 					}
 				})
-				if _, err := MakeReport(c.reader(pulled{next, stop}), leak.Options{MinGrowth: leak.DefaultMinGrowth}); err != nil {
+				if _, err := MakeReport(c.reader(pulled{next, stop}), leak.Options{}); err != nil {
 					b.Fatal(err)
 				}
 				stop()

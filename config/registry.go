@@ -86,8 +86,8 @@ var Groups = []Group{
 				"shared ring allow it).",
 			More: "With partial, heapcam compresses only when it falls behind, so that less has to be written: " +
 				"while the " +
-				"shared ring is fuller than compression_threshold. With adaptive, it compresses less when CPU is " +
-				"short.",
+				"shared ring is fuller than compression_threshold. With adaptive, it compresses less while the host " +
+				"has no idle CPU.",
 			Wins: "agent_max_cpu lowers it."},
 		{Key: "compression_threshold", Kind: Fraction, Default: "0.2",
 			Help: "With --compression partial: heapcam compresses only while the shared ring is fuller than this " +

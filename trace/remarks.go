@@ -45,9 +45,9 @@ func (Exhausted) String() string { return exhaustedText }
 const exhaustedText = "the heap is exhausted: an allocation failed"
 
 // Process says what memory the JVM's process took, in bytes; 0: not known. What is resident (RSS) has Anon, which no
-// file has, so heap, metaspace, code, stacks and native memory. Heap is what the JVM committed for it. Metaspace is what
-// classes use of it. Code is all compiled code so far: the JVM does not count what it freed. Limit is that of the
-// process' memory cgroup, Used what the whole cgroup used.
+// file has, so heap, metaspace, code, stacks and native memory. Heap is what the JVM committed for it. Metaspace is
+// what classes use of it. Code is all compiled code so far: the JVM does not count what it freed. Limit is that of the
+// memory cgroup, Used what the whole cgroup used.
 type Process struct {
 	Time, RSS, Anon, Swap, Threads, Heap, Metaspace, Code, Classes, Limit, Used uint64
 }

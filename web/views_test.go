@@ -44,14 +44,22 @@ func verb[T any](t *testing.T, args ...string) (v T) {
 // TestOverview: the overview names the leak; two clicks lead to its history; mouse and keyboard select collections.
 func TestOverview(t *testing.T) {
 	p := open(t, view(t, window))
-	p.see("#headlines", "Window.audit")
-	p.until("document.querySelectorAll('#timeline canvas').length >= 5")
 	rep := verb[analysis.Report](t, "report", "--json", window)
+	p.see("#hero .verdict", string(rep.Verdicts[0].Sentence))
+	for _, s := range []string{"Where", "Window.audit(Window.java:18)", "Held by", "Since", "Until", "heapcam itself"} {
+		p.see("#hero", s)
+	}
+	p.until("document.querySelectorAll('#timeline canvas').length === 3")
+	p.see("#timeline", "Live bytes by class")
+	p.see("#timeline", "the rest")
+	p.until("document.querySelectorAll('.strip-row').length === 2") // full collections, sync points
+	p.click(".switch button:nth-child(2)")
+	p.see("#timeline", "Live bytes by allocation site")
 	p.see("main",
 		fmt.Sprintf("%d (%d to %d)", len(rep.Collections), rep.Collections[0].GC,
 			rep.Collections[len(rep.Collections)-1].GC))
 
-	p.click("#headlines li.leak a")
+	p.click("#hero .button")
 	p.see("#leaks li", string(rep.Verdicts[0].Sentence))
 	p.see("#leaks li .stack", "Window.audit(Window.java:18)")
 	p.click("#leaks li .history")
@@ -72,9 +80,16 @@ func TestOverview(t *testing.T) {
 	p.do(cdp.MouseClickXY(x, y))
 	p.see("#picked", "Selected: collection")
 	p.until("/[?&]at=\\d+/.test(location.hash)")
-	p.do(cdp.DragAndDropXY(box[0]+box[2]*0.3, y, x, y, 5))
+	shift := cdp.ButtonModifiers(cdp.Modifier(8))
+	p.do(cdp.MouseEvent("mousePressed", box[0]+box[2]*0.3, y, shift, cdp.ButtonLeft, cdp.ClickCount(1)),
+		cdp.MouseEvent("mouseMoved", x, y, shift, cdp.ButtonLeft),
+		cdp.MouseEvent("mouseReleased", x, y, shift, cdp.ButtonLeft, cdp.ClickCount(1)))
 	p.see("#picked", " to collection ")
 	p.until("/from=\\d+&to=\\d+/.test(location.hash)")
+	p.do(cdp.DragAndDropXY(box[0]+box[2]*0.3, y, x, y, 5))
+	p.until("/win=\\d+-\\d+/.test(location.hash)")
+	p.do(cdp.MouseClickXY(x, y, cdp.ClickCount(2)))
+	p.until("!location.hash.includes('win=')")
 
 	// the keyboard
 	p.do(cdp.Focus(cdp.CSS("#timeline .plot")), cdp.KeyEvent(kb.End))
@@ -245,7 +260,7 @@ func TestGlossaryView(t *testing.T) {
 // TestFormats: a figure has one format on the whole page, and a share is 0 % or 100 % only if it is exactly that.
 func TestFormats(t *testing.T) {
 	p := open(t, view(t, window))
-	p.see("#headlines", "Window")
+	p.see("#hero", "Window")
 	got := js[[]string](p, `import('./lib.js').then(l => [
 		...[0, 0.0002, 0.028, 0.9999, 1].map(l.share), ...[0, 42e3, 5.93e6, 5.93e9, 600e9, 18e12].map(l.span),
 		...[0, 1023, 1024, 1048575, -1536].map(l.bytes), l.count(1234567), l.plural(1, 'object'),
@@ -289,7 +304,7 @@ func TestDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	p = open(t, view(t, dir))
-	p.see("#headlines", "no collection")
+	p.see("#hero", "no collection")
 	for i := 2; i <= js[int](p, "document.querySelectorAll('#nav a').length"); i++ {
 		p.do(cdp.KeyEvent(fmt.Sprint(i)))
 		p.until("document.querySelector('main h2') && document.querySelector('main').innerText.length > 20")
@@ -307,7 +322,7 @@ func TestAccessible(t *testing.T) {
 	}
 	url := view(t, window)
 	p := open(t, url)
-	p.see("#headlines", "Window")
+	p.see("#hero", "Window")
 	p.do(cdp.Evaluate[cdp.Void](string(axe)))
 	views := []string{"overview", "overview?at=10", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "diff",
 		"trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "coverage", "glossary"}

@@ -58,8 +58,9 @@ type Config struct {
 	OpenFrom func(gc uint64) (*Input, error)
 	// Report returns the recording's report: one stored earlier, or that of makeReport.
 	Report func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error)
-	// Leaks returns what the leak detector gets from the recording; nil: nothing.
-	Leaks func() leak.Options
+	// Leaks returns what the leak detector gets from the recording, and a function that frees what it needs; nil:
+	// nothing.
+	Leaks func() (o leak.Options, done func())
 	// Library returns the classifiers; nil: only the built-in ones.
 	Library func() (*classify.Library, error)
 	// Version changes when the recording has grown; over says that it no longer grows. Nil: it does not grow.

@@ -67,7 +67,6 @@ func (h *detector) judge(s *history.Series) growth {
 	end, settled := h.settled()
 	old := h.ages(s, end)
 	turned, known := old.turnover()
-	at := t
 	var byAge bool
 	switch {
 	case settled && len(floors) > 0 && turned && !byFloors(t, v, floors) && len(floors) < floorsLess:
@@ -75,7 +74,7 @@ func (h *detector) judge(s *history.Series) growth {
 	case settled && known && len(floors) > 0 && kept < keptMost && len(floors) < floorsLess:
 		byAge, g.settled = true, true
 		t, v, samples = h.lasting(s, end)
-		at, low = t, v
+		low = v
 	case len(floors) > 0 && kept < keptMost && len(floors) < floorsLess:
 		return no(whyFreed)
 	case len(floors) > 0 && kept < keptMost: // what is between two floors is mostly garbage
@@ -108,17 +107,13 @@ func (h *detector) judge(s *history.Series) growth {
 		g.floors = 0
 	}
 	g.grown, g.onset = low[len(low)-1]-low[0], onset(t, low)
-	at = t
-	if !sustained(t, low) || stopped(t, samples) || slowing(t, low) || h.silent(s, h.clockTime) {
-		at = make([]float64, len(t))
-		for i, x := range t {
-			at[i] = h.AllocatedAt(x)
-		}
-		if !h.lately(s, t, low) || !sustained(at, low) || stopped(at, samples) || slowing(at, low) ||
-			h.silent(s, h.AllocatedAt) {
-			return no(whyStopped)
-		}
-		g.allocation = true
+	at, ok := h.clockOf(s, t, low, samples)
+	if !ok {
+		return no(whyStopped)
+	}
+	g.allocation = at != nil
+	if at == nil {
+		at = t
 	}
 	// Soft references are cleared before the heap is full: what came with as many of them is a cache.
 	if grown, _ := h.held(s, t, low); h.like(softReferences, grown, t[len(t)-1]-t[0], float64(s.LiveSamples)) {
@@ -132,6 +127,20 @@ func (h *detector) judge(s *history.Series) growth {
 		}
 	}
 	return g
+}
+
+// clockOf gives the clock by which a series grows all the time: nil is time itself, else the bytes that the program
+// had allocated at the times t. ok: there is one.
+func (h *detector) clockOf(s *history.Series, t, low, samples []float64) (at []float64, ok bool) {
+	if sustained(t, low) && !stopped(t, samples) && !slowing(t, low) && !h.silent(s, h.clockTime) {
+		return nil, true
+	}
+	at = make([]float64, len(t))
+	for i, x := range t {
+		at[i] = h.AllocatedAt(x)
+	}
+	return at, h.lately(s, t, low) && sustained(at, low) && !stopped(at, samples) && !slowing(at, low) &&
+		!h.silent(s, h.AllocatedAt)
 }
 
 // chance tests a series against a time, which may be counted in bytes: g gets its slope and probability. w is the

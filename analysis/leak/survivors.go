@@ -5,13 +5,13 @@ import (
 	"github.com/heapcam/heapcam/analysis/stats"
 )
 
-// After a floor it is known which objects of a site live, and each sample has the time of its allocation. So the ages of
-// what lives show whether a site keeps its objects: of a leak the old ones live as often as younger ones, of a cache or
-// a queue that is full they are gone.
+// After a floor it is known which objects of a site live, and each sample has the time of its allocation. So the ages
+// of what lives show whether a site keeps its objects: of a leak the old ones live as often as younger ones, of a cache
+// or a queue that is full they are gone.
 
 const (
-	// turnedOver is the share of the survival of the middle third's objects that those of the first third have at least
-	// in a structure that keeps its objects
+	// turnedOver is how often those of the first third survive at least, as a share of those of the middle third, in a
+	// structure that keeps its objects
 	turnedOver = 0.75
 	// asMany is the same in the null hypothesis of the test
 	asMany = 0.5

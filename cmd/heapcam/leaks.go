@@ -50,8 +50,8 @@ known. "near_misses" has what grew and is not named, and why.`,
 	c.Flags().BoolVar(&o.suspects, "fail-on-suspect", false, "As --fail-on-leak, and suspects count, too.")
 	c.Flags().Var(&o.least, "min-growth", "Share of the maximum heap that must be added in a day; less is listed as "+
 		"small growth. Default 0.1%; 0% = all growth.")
-	c.Flags().BoolVar(&o.settle, "settle", false, "Ask the agent that records this JVM to find out first which objects "+
-		"live. It stops the JVM once, for at most 250 ms, and at most once in ten minutes. Operators only.")
+	c.Flags().BoolVar(&o.settle, "settle", false, "Ask the agent that records this JVM to find out first which "+
+		"objects live. It stops the JVM once, for at most 250 ms, and at most once in ten minutes. Operators only.")
 	addSocket(c, &o.socket)
 	exitsWith(c, "0", "There is no leak, or neither --fail-on-leak nor --fail-on-suspect is set.")
 	exitsWith(c, "9", "There is a leak and --fail-on-leak is set, or a suspect and --fail-on-suspect is set.")

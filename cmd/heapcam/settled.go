@@ -26,18 +26,6 @@ func leakOptions(rec *ringstore.Recording, least float64) leak.Options {
 		Unreached: func(gc uint64) map[uint64]bool { return load()[gc] }}
 }
 
-// leaksOf is leakOptions of the recording at a path, for who does not keep it open.
-func leaksOf(path string) leak.Options {
-	rec, err := openReading(path)
-	if err != nil {
-		return leak.Options{MinGrowth: leak.DefaultMinGrowth}
-	}
-	defer rec.Close()
-	dead := unreached(rec)
-	return leak.Options{MinGrowth: leak.DefaultMinGrowth,
-		Unreached: func(gc uint64) map[uint64]bool { return dead[gc] }}
-}
-
 // unreached gives the samples that reference listings did not reach, by collection. A listing that cannot be read, or
 // that lacks roots that may hold an application's objects, says nothing: then it is not in the result.
 func unreached(rec *ringstore.Recording) map[uint64]map[uint64]bool {

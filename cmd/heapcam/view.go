@@ -133,7 +133,13 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 			return openInput(path, 0, true, progress)
 		},
 		OpenFrom: func(gc uint64) (*web.Input, error) { return openInput(path, gc, false, func(done, total int64) {}) },
-		Leaks:    func() leak.Options { return leaksOf(path) },
+		Leaks: func() (leak.Options, func()) {
+			rec, err := ringstore.OpenRecording(path)
+			if err != nil {
+				return leak.Options{MinGrowth: leak.DefaultMinGrowth}, func() {}
+			}
+			return leakOptions(rec, leak.DefaultMinGrowth), func() { rec.Close() }
+		},
 		Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
 			return indexed(ownIndex(), reportResult, path, makeReport)
 		}}

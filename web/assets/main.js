@@ -96,7 +96,10 @@ async function show() {
   const s = state();
   const view = views[s.view] || overview;
   document.title = `${names[s.view] || 'Overview'} – ${data ? visible(data.title) : 'heapcam'}`;
-  if (!data) return;
+  if (!data) {
+    if (!document.getElementById('skeleton')) main.replaceChildren(overview.skeleton());
+    return;
+  }
   const at = location.hash;
   const done = () => settled(at);
   if (shown && shown.view === view && view.update) {
@@ -285,6 +288,17 @@ function listen() {
   });
 }
 
+// On a phone a row of a table is shown as lines: each cell gets the name of its column.
+new MutationObserver(changes => {
+  for (const c of changes)
+    for (const n of c.addedNodes)
+      for (const tr of n.nodeType !== 1 ? [] : n.tagName === 'TR' ? [n] : n.querySelectorAll('tbody tr')) {
+        const heads = tr.closest('table')?.tHead?.rows[0]?.cells;
+        if (!heads || tr.parentNode.tagName !== 'TBODY' || tr.cells.length !== heads.length) continue;
+        for (let i = 0; i < heads.length; i++) tr.cells[i].dataset.label = heads[i].textContent;
+      }
+}).observe(main, { childList: true, subtree: true });
+
 addEventListener('hashchange', show);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   shown = null;
@@ -310,6 +324,6 @@ document.addEventListener('keydown', e => {
     }
   }
 });
-chrome();
+show();
 listen();
 load();
