@@ -5,9 +5,8 @@ const (
 	FormatVersion      = 5 // of blocks: the newest that this program reads
 	ProbeFormatVersion = 1 // of a probe's blocks, but for the next three
 	RefsFormatVersion  = 4 // of REFS
-	// ProcessFormatVersion is that of META with `process`.
-	ProcessFormatVersion = 5
-	SliceFormatVersion   = 3 // of SLICE, and of EPOCH with events of version 3
+	SliceFormatVersion = 3 // of SLICE, and of EPOCH with events of version 3
+	ResourceVersion    = 5 // of META with `resource` or `process`
 	// ConcurrentVersion is that of a probe's blocks, and of META, where objects have no addresses (Concurrent).
 	ConcurrentVersion = 3
 	ABIVersion        = 2 // of the shared ring's header

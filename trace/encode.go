@@ -19,8 +19,8 @@ func EncodeMeta(m Meta) Block {
 	if m.HasJVM && Concurrent(m.JVM.Collector) {
 		out.Version = ConcurrentVersion
 	}
-	if len(m.Process) > 0 {
-		out.Version = ProcessFormatVersion
+	if len(m.Process) > 0 || len(m.Resource) > 0 {
+		out.Version = ResourceVersion
 	}
 	return out
 }

@@ -70,6 +70,8 @@ func (m *Meta) remark(r *row) {
 		m.Exhausted = append(m.Exhausted, Exhausted{n[0], n[1]})
 	case TagProcess:
 		m.Process = append(m.Process, Process{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10]})
+	case TagResource:
+		m.Resource = m.Resource.with(r.str(0), r.str(1))
 	}
 }
 
@@ -97,7 +99,7 @@ func (m *Meta) appendRemarks(b []byte) []byte {
 		b = putRemark(b, TagProcess, []uint64{p.Time, p.RSS, p.Anon, p.Swap, p.Threads, p.Heap, p.Metaspace, p.Code,
 			p.Classes, p.Limit, p.Used})
 	}
-	return b
+	return m.Resource.appendTo(b)
 }
 
 // putRemark is put with numbers beyond their limits lowered to these. Agents copy them from counters of a ring, which a
