@@ -26,6 +26,7 @@
 #include "ring.h"
 #include "samples.h"
 #include "spool.h"
+#include "stacks.h"
 #include "storm.h"
 #include "switch.h"
 #include "tlabs.h"
@@ -389,6 +390,8 @@ static bool record_guarded(struct finish *f) {
 
 // What the next pause has to know of this one.
 static void note_outcome(struct finish *f, bool fault) {
+    // Young collections free no methods.
+    if (fault || !kind_evacuates(f->kind) || pause_missed()) stacks_methods_freed();
     // !fits: an epoch that waited in the reserve is lost as well, and with it what it would have said of others.
     if (fault || f->depth == HC_DEPTH_SAMPLES || !f->fits) ramp_forget();
     if (fault) {
@@ -441,6 +444,7 @@ static void skip_pause(void *unused) {
 }
 
 static void finish_unrecorded(bool waits) {
+    stacks_methods_freed();
     have_last = false;
     need_sync = HC_SYNC_LOST;
     ramp_forget();
@@ -463,6 +467,7 @@ void epoch_finish(void) {
             finish_unrecorded(waits);
     }
     if (pending && pause_counters_there()) pause_count_collections(); // a nested finish ends nothing
+    if (!pending) stacks_methods_freed(); // of the outer one, the kind is not known
     pending = false;
     if (--nesting == 0) atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
 }
