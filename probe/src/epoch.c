@@ -8,7 +8,6 @@
 #include "budget.h"
 #include "census.h"
 #include "classes.h"
-#include "deflog.h"
 #include "depth.h"
 #include "finish.h"
 #include "guard.h"
@@ -168,14 +167,6 @@ static void weather_storm(struct finish *f) {
     if (!due) f->reason = HC_SYNC_DEPTH;
 }
 
-static void put_definitions(struct finish *f) {
-    unloading_look(&maps, f->kind, (int)depth_now());
-    if (f->locked) types_swap();
-    put_defs(&f->e, f->to_ring);
-    if (f->to_ring) samples_put(&f->e, true);
-    f->at_epoch = f->e;
-}
-
 static uint64_t begin_block(struct finish *f) {
     f->block = block_begin(&f->e, HC_KIND_EPOCH);
     return heapmap()->put_spaces(&f->e, &maps);
@@ -333,7 +324,8 @@ static void record(void *arg) {
     decide_depth(f);
     weather_storm(f);
     finish_provoke(f);
-    put_definitions(f);
+    unloading_look(&maps, f->kind, (int)depth_now());
+    finish_define(f);
     put_epoch(f);
     struct storm_pause p = {f->begin, start_time, heapmap()->list_bytes(&maps.finish), true};
     if (f->reason == HC_SYNC_EVAC_FAILED && storm_leaves_out(&p)) leave_out(f);

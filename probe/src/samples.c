@@ -40,15 +40,17 @@ struct rec {
     _Atomic uint64_t turn;
     uint64_t id, time, word, size, interval;
     uint32_t thread, frame, slot;
-    uint32_t type; // where objects have no address, in place of word
+    uint32_t type; // in place of word, once it is known
     int32_t watch;
 };
-enum { SIDE = 1 << 14, PENDING = 4096 };
+enum { SIDE = 1 << 14 };
 static PER_RECORDING struct rec *side;
 static PER_RECORDING _Atomic uint64_t put_at;
-static PER_RECORDING uint64_t take_at;
-static PER_RECORDING struct rec *pending; // PENDING
-static PER_RECORDING uint32_t npending;
+static PER_RECORDING _Atomic uint64_t take_at;
+// Taken out of the side buffer, by the same consumer.
+static PER_RECORDING struct rec *pending; // SIDE
+static PER_RECORDING _Atomic uint32_t npending;
+static PER_RECORDING _Atomic bool in_hand; // from samples_gather to samples_committed
 
 static PER_RECORDING uint32_t nthreads = 1; // under site_lock
 static PER_RECORDING _Atomic int virtual_defined;
@@ -62,7 +64,7 @@ bool samples_init(void) {
     if (vm_has_no_addresses()) opt.slots = 1; // watch.c has them
     slots = memory(opt.slots * sizeof *slots);
     side = memory(SIDE * sizeof *side);
-    pending = memory(PENDING * sizeof *pending);
+    pending = memory(SIDE * sizeof *pending);
     if (!sites_init() || !stacks_init() || !classwords_init() || !pending || !slots || !side) return false;
     for (uint64_t i = 0; i < SIDE; i++) side[i].turn = i;
     return true;
@@ -180,12 +182,13 @@ static bool push(const struct rec *r) {
 }
 
 static bool pop(struct rec *out) {
-    struct rec *c = &side[take_at & (SIDE - 1)];
-    if (atomic_load_explicit(&c->turn, memory_order_acquire) != take_at + 1) return false;
+    const uint64_t at = atomic_load_explicit(&take_at, memory_order_relaxed);
+    struct rec *c = &side[at & (SIDE - 1)];
+    if (atomic_load_explicit(&c->turn, memory_order_acquire) != at + 1) return false;
     out->id = c->id, out->time = c->time, out->word = c->word, out->size = c->size, out->interval = c->interval;
     out->thread = c->thread, out->frame = c->frame, out->slot = c->slot, out->type = c->type, out->watch = c->watch;
-    atomic_store_explicit(&c->turn, take_at + SIDE, memory_order_release);
-    take_at++;
+    atomic_store_explicit(&c->turn, at + SIDE, memory_order_release);
+    atomic_store_explicit(&take_at, at + 1, memory_order_release); // pairs with samples_sent
     return true;
 }
 
@@ -271,7 +274,11 @@ void samples_take(jvmtiEnv *env, JNIEnv *jni, const struct sampled *s) {
 
 bool samples_waiting(void) { return atomic_load_explicit(&put_at, memory_order_relaxed) - take_at > SIDE / 4; }
 
-bool samples_sent(void) { return !npending && atomic_load_explicit(&put_at, memory_order_relaxed) == take_at; }
+// in_hand last: who takes out the last one has set it before.
+bool samples_sent(void) {
+    const uint64_t taken = atomic_load_explicit(&take_at, memory_order_acquire);
+    return atomic_load(&put_at) == taken && !atomic_load(&npending) && !atomic_load(&in_hand);
+}
 
 static void put_sample(struct enc *e, const struct rec *r, uint32_t type, uint64_t *id, uint64_t *time) {
     put8(e, HC_EV_SAMPLE);
@@ -292,22 +299,29 @@ static PER_RECORDING uint64_t uncommitted; // samples in blocks that are not in 
 void samples_committed(bool ok) {
     if (!ok) atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES_DROPPED), uncommitted, memory_order_relaxed);
     uncommitted = 0;
+    atomic_store(&in_hand, false);
 }
 
-// Everything taken since the last time. A class that was loaded after the last scan has no type yet: such samples wait
-// for the pause.
+void samples_gather(void) {
+    atomic_store(&in_hand, true);
+    uint32_t n = npending;
+    while (n < SIDE && pop(&pending[n])) n++;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct centry *c = pending[i].word ? class_lookup(pending[i].word) : NULL;
+        if (c) pending[i].type = c->type & TYPE_MASK, pending[i].word = 0;
+    }
+    npending = n;
+}
+
+// A class that was loaded after the last scan has no type yet: such samples wait for the pause.
 void samples_put(struct enc *e, bool at_pause) {
     struct rec r;
     uint8_t *at = NULL;
     uint64_t id = 0, time = 0;
     uint32_t keep = 0;
-    for (uint32_t i = 0;; i++) {
-        if (i < npending)
-            r = pending[i];
-        else if (!pop(&r))
-            break;
-        struct centry *c = r.word ? class_lookup(r.word) : NULL;
-        if (r.word && !c && !at_pause && keep < PENDING) { // keep <= i: what it overwrites has been read
+    for (uint32_t i = 0; i < npending; i++) {
+        r = pending[i];
+        if (r.word && !at_pause) { // keep <= i: what it overwrites has been read
             pending[keep++] = r;
             continue;
         }
@@ -318,7 +332,7 @@ void samples_put(struct enc *e, bool at_pause) {
             put_u(e, r.id);
             id = r.id, time = r.time;
         }
-        put_sample(e, &r, c ? c->type & TYPE_MASK : r.type, &id, &time);
+        put_sample(e, &r, r.type, &id, &time);
         watch_sent(r.watch);
         uncommitted++;
     }

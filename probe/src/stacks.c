@@ -72,8 +72,8 @@ static void keep(const struct frames_key *k, uint32_t frame) {
     const bool taken = atomic_load_explicit(&p->b, memory_order_relaxed);
     if (taken && (k->b & 1 || !atomic_load_explicit(&q->b, memory_order_relaxed))) p = q;
     const uint64_t b = (k->b & ~0xffffffffull) | frame;
-    atomic_store_explicit(&p->b, b, memory_order_relaxed);
-    atomic_store_explicit(&p->a, k->a ^ b, memory_order_relaxed);
+    atomic_store_explicit(&p->b, b, memory_order_release); // the definition of the frame comes before
+    atomic_store_explicit(&p->a, k->a ^ b, memory_order_release);
 }
 
 static void compare(uint32_t frame, uint32_t is) {
