@@ -46,7 +46,7 @@ func TestKnownStacks(t *testing.T) {
 		if err := os.WriteFile(so, lib, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		args := append(j.flags, "-Xmx64m", "-Xmn8m", "-agentpath:"+so+"=dir="+dir+",oracle=1,ask=2,interval=4096",
+		args := append(j.flags, "-Xmx64m", "-Xmn8m", "-agentpath:"+so+"=dir="+dir+",ask=2,interval=4096",
 			"-cp", classPath(t), "Frames", "24")
 		out, err := exec.Command(filepath.Join(jdk(t, j.major), "bin", "java"), args...).CombinedOutput()
 		m := stacksSum.FindStringSubmatch(string(out))

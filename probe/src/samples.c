@@ -43,12 +43,12 @@ struct rec {
     uint32_t type; // in place of word, once it is known
     int32_t watch;
 };
-enum { SIDE = 1 << 14 };
+enum { SIDE = 1 << 14, WAITING = 4096 }; // WAITING: so many at most wait for a type
 static PER_RECORDING struct rec *side;
 static PER_RECORDING _Atomic uint64_t put_at;
 static PER_RECORDING _Atomic uint64_t take_at;
 // Taken out of the side buffer, by the same consumer.
-static PER_RECORDING struct rec *pending; // SIDE
+static PER_RECORDING struct rec *pending; // WAITING + SIDE
 static PER_RECORDING _Atomic uint32_t npending;
 static PER_RECORDING _Atomic bool in_hand; // from samples_gather to samples_committed
 
@@ -64,7 +64,7 @@ bool samples_init(void) {
     if (vm_has_no_addresses()) opt.slots = 1; // watch.c has them
     slots = memory(opt.slots * sizeof *slots);
     side = memory(SIDE * sizeof *side);
-    pending = memory(SIDE * sizeof *pending);
+    pending = memory((WAITING + SIDE) * sizeof *pending);
     if (!sites_init() || !stacks_init() || !classwords_init() || !pending || !slots || !side) return false;
     for (uint64_t i = 0; i < SIDE; i++) side[i].turn = i;
     return true;
@@ -305,7 +305,7 @@ void samples_committed(bool ok) {
 void samples_gather(void) {
     atomic_store(&in_hand, true);
     uint32_t n = npending;
-    while (n < SIDE && pop(&pending[n])) n++;
+    while (n < WAITING + SIDE && pop(&pending[n])) n++;
     for (uint32_t i = 0; i < n; i++) {
         const struct centry *c = pending[i].word ? class_lookup(pending[i].word) : NULL;
         if (c) pending[i].type = c->type & TYPE_MASK, pending[i].word = 0;
@@ -321,7 +321,7 @@ void samples_put(struct enc *e, bool at_pause) {
     uint32_t keep = 0;
     for (uint32_t i = 0; i < npending; i++) {
         r = pending[i];
-        if (r.word && !at_pause) { // keep <= i: what it overwrites has been read
+        if (r.word && !at_pause && keep < WAITING) { // keep <= i: what it overwrites has been read
             pending[keep++] = r;
             continue;
         }

@@ -103,7 +103,7 @@ void stacks_report(void) {
 }
 
 void stacks_report_end(void) {
-    if (!opt.oracle) return;
+    if (opt.ask != 2) return;
     log_line("sampled stacks: %llu known, %llu new, %llu not read here; compared %llu, differed %llu",
              (unsigned long long)found, (unsigned long long)missed, (unsigned long long)unkeyed,
              (unsigned long long)checked, (unsigned long long)differed);
