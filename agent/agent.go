@@ -57,6 +57,7 @@ type Agent struct {
 	kept, keptSize atomic.Int64    // number of incidents and their bytes, as last seen
 	off            atomic.Bool     // the host's switch is set
 	running        atomic.Int64    // sessions
+	idle           quota.Idle
 	disk           *quota.Disk
 	rates          *quota.SharedRate // of max_total_write_rate
 	limits         atomic.Pointer[session.Limits]
@@ -298,7 +299,9 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session.Session)
 	a.running.Add(1)
 	defer a.running.Add(-1)
 	err := s.Run(ctx, session.Hooks{
-		CPU:   func() float64 { return a.cfg.CompressionCPU / float64(max(a.running.Load(), 1)) },
+		CPU: func() float64 {
+			return a.idle.Spare(time.Now(), a.cfg.CompressionCPU) / float64(max(a.running.Load(), 1))
+		},
 		Share: func(used int64) int64 { return a.disk.Share(s.Dir(), used) },
 		Freeze: func(reason string) {
 			a.wg.Go(func() { a.freeze(s, reason, false) })

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"math/bits"
-	"sync"
 
 	"github.com/heapcam/heapcam/trace"
 )
@@ -192,46 +191,23 @@ func (r *Ring) copyTo(b []byte, start, n, avail uint64) ([]byte, error) {
 	return b, nil
 }
 
-// buffers are those that no ring needs now: a JVM at rest holds none, and one that collects does not make a new one for
-// each collection.
-var buffers sync.Pool
-
-const (
-	// smallBuffer and largeBuffer bound the buffers that are shared, bytes: below, each ring keeps its own; above, the
-	// rare large block must not hold its memory.
-	smallBuffer = 64 << 10
-	largeBuffer = 32 << 20
-)
-
 // grow takes a buffer of at least n ≤ capacity bytes that begins with b.
 func (r *Ring) grow(n uint64, b []byte) {
 	old := r.buf
-	r.buf = nil
 	if n > smallBuffer {
-		if p, ok := buffers.Get().(*[]byte); ok && uint64(cap(*p)) >= n && uint64(cap(*p)) <= r.capacity {
-			r.buf = *p
-		} else if ok {
-			buffers.Put(p)
-		}
-	}
-	if r.buf == nil {
+		r.buf = buffers.get(n, r.capacity)
+	} else {
 		r.buf = make([]byte, min(r.capacity, uint64(1)<<bits.Len64(n-1)))
 	}
 	copy(r.buf[:cap(r.buf)], b)
-	share(old)
+	buffers.put(old)
 }
 
 // release gives the buffer to the other rings, once its content is committed.
 func (r *Ring) release() {
 	if cap(r.buf) > smallBuffer {
-		share(r.buf)
+		buffers.put(r.buf)
 		r.buf = nil
-	}
-}
-
-func share(b []byte) {
-	if cap(b) > smallBuffer && cap(b) <= largeBuffer {
-		buffers.Put(&b)
 	}
 }
 

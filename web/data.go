@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/analysis"
-	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/ringstore"
@@ -251,36 +250,6 @@ func (s *Server) overview(r *http.Request) (any, error) {
 		time.AfterFunc(prefetchDelay, func() { s.timeline(s.ctx) })
 		return json.Marshal(v)
 	})
-}
-
-// report reads the whole recording, as `heapcam report` does: first with a counting replay, then, if leaks need it,
-// with a replay of all objects.
-func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
-	const what = "Reading the recording"
-	if d.s.cfg.OpenCensus != nil {
-		if err := opened(ctx, d, what, d.s.cfg.OpenCensus, heap.NewCensus, func(open func() *heap.Census) error {
-			r := open()
-			made, err := analysis.MakeReport(r)
-			if err == nil && !r.Unsure {
-				rep = made
-			}
-			return err
-		}); err != nil || rep != nil && !rep.Open {
-			return rep, err
-		}
-	}
-	err = d.replay(ctx, what, func(r *heap.Replay) (err error) {
-		if rep == nil {
-			rep, err = analysis.MakeReport(r)
-			return err
-		}
-		l, err := leak.Find(r, leak.Options{MinGrowth: leak.DefaultMinGrowth})
-		if err == nil {
-			rep.Settle(l)
-		}
-		return err
-	})
-	return rep, err
 }
 
 func (s *Server) version() (string, bool) {

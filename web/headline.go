@@ -21,8 +21,8 @@ type Headline struct {
 	Since *time.Time `json:"since,omitempty"`
 }
 
-// A storm is at least stormLeast collections in a row, over at least stormSpan, each of which paused the JVM for more
-// than stormShare of the time to the next collection.
+// A storm is a part of the window, at least stormLeast collections over at least stormSpan, in which pauses took more
+// than stormShare of the time.
 const (
 	stormLeast = 5
 	stormShare = 0.25
@@ -114,19 +114,24 @@ func known(rows []analysis.CollectionRow, last bool) uint64 {
 	return gc
 }
 
-// storm returns the indexes of the first and last collection of the longest storm; from = to if there is none.
+// storm returns the indexes of the first and last collection of the largest storm; from = to if there is none. It is
+// the part of the window whose pauses exceed stormShare of its time by most: one longer break does not end it.
 func storm(rows []analysis.CollectionRow) (from, to int) {
-	begin := 0
+	begin, sum, peak, most := 0, 0.0, 0.0, 0.0 // peak: of sum since begin
 	for i := range rows {
 		if i > 0 {
-			// The share of the previous pause in the time from its start to the start of this one.
-			gap := rows[i].Time.Sub(rows[i-1].Time)
-			if gap <= 0 || float64(rows[i-1].PauseNS) <= stormShare*float64(gap) {
-				begin = i
-			}
+			sum -= stormShare * float64(max(rows[i].Time.Sub(rows[i-1].Time), 0))
 		}
-		if i-begin+1 >= stormLeast && i-begin > to-from && rows[i].Time.Sub(rows[begin].Time) >= stormSpan {
-			from, to = begin, i
+		if sum <= 0 {
+			begin, sum, peak = i, 0, 0
+		}
+		sum += float64(rows[i].PauseNS)
+		if sum <= peak {
+			continue
+		}
+		peak = sum
+		if sum > most && i-begin+1 >= stormLeast && rows[i].Time.Sub(rows[begin].Time) >= stormSpan {
+			from, to, most = begin, i, sum
 		}
 	}
 	return from, to

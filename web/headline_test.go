@@ -57,3 +57,27 @@ func TestFigureFormats(t *testing.T) {
 		}
 	}
 }
+
+// TestStorm: a storm is found whole, although one longer break is in it; one pause is no storm.
+func TestStorm(t *testing.T) {
+	at := time.Date(2026, 11, 21, 14, 55, 0, 0, time.UTC)
+	var rows []analysis.CollectionRow
+	add := func(n int, every, pause time.Duration) {
+		for range n {
+			rows = append(rows, analysis.CollectionRow{GC: uint64(len(rows) + 1), Time: at, PauseNS: uint64(pause)})
+			at = at.Add(every)
+		}
+	}
+	add(20, time.Second, 5*time.Millisecond)
+	add(10, time.Second, 900*time.Millisecond)
+	add(1, 3*time.Second, 100*time.Millisecond) // a break
+	add(10, time.Second, 900*time.Millisecond)
+	add(20, time.Second, 5*time.Millisecond)
+	if from, to := storm(rows); from != 20 || to != 40 {
+		t.Errorf("the storm is %d to %d, want 20 to 40", from, to)
+	}
+	rows[5].PauseNS = uint64(4 * time.Second)
+	if from, to := storm(rows[:20]); from != to {
+		t.Errorf("one long pause is a storm from %d to %d", from, to)
+	}
+}

@@ -147,7 +147,7 @@ func TestFigures(t *testing.T) {
 		p.do(cdp.Navigate("about:blank"))
 		begin := time.Now()
 		p.do(cdp.Navigate(at))
-		for js[bool](p, "document.querySelectorAll('#timeline canvas').length < 4") {
+		for js[bool](p, "document.querySelectorAll('#timeline canvas').length < 3") {
 			time.Sleep(5 * time.Millisecond)
 			if time.Since(begin) > 10*time.Minute {
 				t.Fatal("no overview")

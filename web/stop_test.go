@@ -50,7 +50,7 @@ func TestStop(t *testing.T) {
 	h := httptest.NewServer(s)
 	t.Cleanup(func() { s.Close(); h.Close() })
 	p := open(t, h.URL+s.Path())
-	p.until("document.querySelectorAll('#timeline canvas').length >= 4")
+	p.until("document.querySelectorAll('#timeline canvas').length >= 3")
 	p.do(cdp.Navigate(h.URL + s.Path() + "#diff?by=spacetype&from=2&to=5"))
 	p.until("!document.getElementById('progress').hidden && !document.getElementById('stop').hidden")
 	if n := closed.Load(); n != 0 {
@@ -94,7 +94,7 @@ func TestEarlyEvent(t *testing.T) {
 	h := httptest.NewServer(s)
 	t.Cleanup(func() { s.Close(); h.Close() })
 	p := open(t, h.URL+s.Path())
-	p.until("document.querySelectorAll('#timeline canvas').length >= 4")
+	p.until("document.querySelectorAll('#timeline canvas').length >= 3")
 	p.do(cdp.Navigate(h.URL + s.Path() + "#state?by=type"))
 	p.until("document.getElementById('main').dataset.shown === '#state?by=type'")
 	time.Sleep(400 * time.Millisecond) // the page would load a second overview after 0.3 s

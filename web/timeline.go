@@ -300,7 +300,7 @@ func (t *timeline) trend(
 			}
 		}
 		return nil
-	}, again, trendRows)
+	}, again, 0)
 	if rep != nil {
 		rep.Unknown = unknown
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -16,6 +17,7 @@ const (
 	trendRows   = 100 // groups of a trend
 	trendPoints = 160 // collections in the small curve of a table row
 	lifeRows    = 40  // survival curves
+	largestRows = 10  // groups of the stacked curve
 )
 
 // curveRow is a row of a trend. In the table's rows Objects is left out, and Bytes holds only the collections in
@@ -33,7 +35,38 @@ type curves struct {
 	Rows []curveRow `json:"rows"`
 }
 
-func (s *Server) trendOf(ctx context.Context, q question) (*analysis.TrendReport, error) {
+// trended is a trend: the rows that moved most, and those that are largest over the window.
+type trended struct {
+	*analysis.TrendReport
+	largest []analysis.TrendRow
+}
+
+// shorten keeps of a trend with all rows those that moved most, and the largest ones.
+func shorten(rep *analysis.TrendReport) *trended {
+	size := func(x *analysis.TrendRow) (sum uint64) {
+		for _, b := range x.Bytes {
+			sum += b
+		}
+		return sum
+	}
+	order := make([]int, len(rep.Rows))
+	sums := make([]uint64, len(rep.Rows))
+	for i := range rep.Rows {
+		order[i], sums[i] = i, size(&rep.Rows[i])
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sums[b], sums[a]) })
+	t := &trended{TrendReport: rep}
+	for _, i := range order[:min(len(order), largestRows)] {
+		t.largest = append(t.largest, rep.Rows[i])
+	}
+	if n := len(rep.Rows) - trendRows; n > 0 {
+		rep.Left += n
+		rep.Rows = slices.Clone(rep.Rows[:trendRows]) // frees the others
+	}
+	return t
+}
+
+func (s *Server) trendOf(ctx context.Context, q question) (*trended, error) {
 	first, filter, err := q.make(s)
 	if err != nil {
 		return nil, err
@@ -51,30 +84,36 @@ func (s *Server) trendOf(ctx context.Context, q question) (*analysis.TrendReport
 			if err != nil && ctx.Err() == nil {
 				err = badRequest{err}
 			}
-			return rep, err
+			if err != nil {
+				return nil, err
+			}
+			return shorten(rep), nil
 		}
 		var rep *analysis.TrendReport
 		err := s.data.replay(ctx, "Computing the trends", func(p *heap.Replay) (err error) {
-			if rep, err = analysis.Trend(p, again, trendRows); err != nil {
+			if rep, err = analysis.Trend(p, again, 0); err != nil {
 				err = badRequest{err}
 			}
 			return err
 		})
-		return rep, err
+		if err != nil {
+			return nil, err
+		}
+		return shorten(rep), nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return v.(*analysis.TrendReport), nil
+	return v.(*trended), nil
 }
 
-// trend answers with the groups that changed most, or with one of them.
+// trend answers with the groups that changed most, with the largest ones, or with one of them.
 func (s *Server) trend(r *http.Request) (any, error) {
 	t, err := s.trendOf(r.Context(), questionOf(r, changeBy))
 	if err != nil {
 		return nil, err
 	}
-	out := curves{TrendReport: t, At: []int{}, Rows: []curveRow{}}
+	out := curves{TrendReport: t.TrendReport, At: []int{}, Rows: []curveRow{}}
 	n := len(t.Collections)
 	if p := r.FormValue("row"); p != "" {
 		path, err := pathOf(p)
@@ -94,7 +133,11 @@ func (s *Server) trend(r *http.Request) (any, error) {
 	for k := range min(n, trendPoints) {
 		out.At = append(out.At, k*max(n-1, 1)/max(min(n, trendPoints)-1, 1))
 	}
-	for _, x := range t.Rows {
+	rows := t.Rows
+	if r.FormValue("largest") != "" {
+		rows = t.largest
+	}
+	for _, x := range rows {
 		row := curveRow{TrendRow: x, Bytes: []uint64{}}
 		for _, k := range out.At {
 			row.Bytes = append(row.Bytes, x.Bytes[min(k, n-1)])

@@ -44,14 +44,22 @@ func verb[T any](t *testing.T, args ...string) (v T) {
 // TestOverview: the overview names the leak; two clicks lead to its history; mouse and keyboard select collections.
 func TestOverview(t *testing.T) {
 	p := open(t, view(t, window))
-	p.see("#headlines", "Window.audit")
-	p.until("document.querySelectorAll('#timeline canvas').length >= 5")
 	rep := verb[analysis.Report](t, "report", "--json", window)
+	p.see("#hero .verdict", string(rep.Verdicts[0].Sentence))
+	for _, s := range []string{"Where", "Window.audit(Window.java:18)", "Held by", "Since", "Until", "heapcam itself"} {
+		p.see("#hero", s)
+	}
+	p.until("document.querySelectorAll('#timeline canvas').length === 3")
+	p.see("#timeline", "Live bytes by class")
+	p.see("#timeline", "the rest")
+	p.until("document.querySelectorAll('.strip-row').length === 2") // full collections, sync points
+	p.click(".switch button:nth-child(2)")
+	p.see("#timeline", "Live bytes by allocation site")
 	p.see("main",
 		fmt.Sprintf("%d (%d to %d)", len(rep.Collections), rep.Collections[0].GC,
 			rep.Collections[len(rep.Collections)-1].GC))
 
-	p.click("#headlines li.leak a")
+	p.click("#hero .button")
 	p.see("#leaks li", string(rep.Verdicts[0].Sentence))
 	p.see("#leaks li .stack", "Window.audit(Window.java:18)")
 	p.click("#leaks li .history")
@@ -72,9 +80,16 @@ func TestOverview(t *testing.T) {
 	p.do(cdp.MouseClickXY(x, y))
 	p.see("#picked", "Selected: collection")
 	p.until("/[?&]at=\\d+/.test(location.hash)")
-	p.do(cdp.DragAndDropXY(box[0]+box[2]*0.3, y, x, y, 5))
+	shift := cdp.ButtonModifiers(cdp.Modifier(8))
+	p.do(cdp.MouseEvent("mousePressed", box[0]+box[2]*0.3, y, shift, cdp.ButtonLeft, cdp.ClickCount(1)),
+		cdp.MouseEvent("mouseMoved", x, y, shift, cdp.ButtonLeft),
+		cdp.MouseEvent("mouseReleased", x, y, shift, cdp.ButtonLeft, cdp.ClickCount(1)))
 	p.see("#picked", " to collection ")
 	p.until("/from=\\d+&to=\\d+/.test(location.hash)")
+	p.do(cdp.DragAndDropXY(box[0]+box[2]*0.3, y, x, y, 5))
+	p.until("/win=\\d+-\\d+/.test(location.hash)")
+	p.do(cdp.MouseClickXY(x, y, cdp.ClickCount(2)))
+	p.until("!location.hash.includes('win=')")
 
 	// the keyboard
 	p.do(cdp.Focus(cdp.CSS("#timeline .plot")), cdp.KeyEvent(kb.End))
@@ -95,7 +110,7 @@ func TestState(t *testing.T) {
 	p := open(t, url+"#state")
 	g := verb[analysis.Grouping](t, "group", "--json", window)
 	p.see("#head", fmt.Sprintf("After collection %d ", g.GC))
-	p.until("document.querySelectorAll('#icicle rect').length > 20")
+	p.until("document.querySelectorAll('#flame rect').length > 20")
 	rows := js[[][]string](p,
 		`[...document.querySelectorAll('#tree tbody tr')].slice(0, 20).map(r => [
 			r.cells[0].innerText.replace(/^[▶▼]\s*/, '').trim(),
@@ -125,20 +140,22 @@ func TestState(t *testing.T) {
 
 	// other classifiers, in another order
 	p.click("#tree tbody tr .twist")
-	p.do(cdp.SetValue(cdp.ID("by"), "kind, type"), cdp.Focus(cdp.ID("by")), cdp.KeyEvent(kb.Enter))
+	p.do(cdp.SetValue(cdp.ID("query"), "kind, type"), cdp.Focus(cdp.ID("query")), cdp.KeyEvent(kb.Enter))
 	p.see("#tree", "small array")
+	p.click(".advanced summary")
 	p.click(".chips li:first-child button[aria-label$='level in']")
-	p.until("document.querySelector('#by').value === 'type, kind'")
+	p.until("document.querySelector('#query').value === 'type, kind'")
 	p.see("#tree", "byte[]")
 
 	// an expression that is wrong, and one that is right
-	p.do(cdp.SetValue(cdp.ID("where"), "size >= 1024 and nosuch > 1"), cdp.Focus(cdp.ID("where")),
+	p.do(cdp.SetValue(cdp.ID("query"), "type, kind where size >= 1024 and nosuch > 1"), cdp.Focus(cdp.ID("query")),
 		cdp.KeyEvent(kb.Enter))
-	p.see("#where-error", "nosuch")
-	p.see("#where-error", strings.Repeat(" ", 17)+"^")
+	p.see("#query-error", "nosuch")
+	p.see("#query-error", strings.Repeat(" ", 17)+"^")
 	p.quiet("422")
-	p.do(cdp.SetValue(cdp.ID("where"), "size >= 1024"), cdp.Focus(cdp.ID("where")), cdp.KeyEvent(kb.Enter))
-	p.until("document.querySelector('#where-error').innerText === ''")
+	p.do(cdp.SetValue(cdp.ID("query"), "type, kind where size >= 1024"), cdp.Focus(cdp.ID("query")),
+		cdp.KeyEvent(kb.Enter))
+	p.until("document.querySelector('#query-error').innerText === ''")
 	big := verb[analysis.Grouping](t, "group", "--json", "--by", "type, kind", "--where", "size >= 1024", window)
 	p.see("#head", fmt.Sprintf("%d live objects", big.Objects))
 
@@ -194,8 +211,8 @@ func TestDiff(t *testing.T) {
 			.replace(/[,~]/g, '').startsWith('%d')`, i, c.Objects.Born.Low))
 		p.until(fmt.Sprintf("document.querySelectorAll('#diff tbody tr')[%d].innerText.includes(%q)", i, c.Key))
 	}
-	p.do(cdp.SetValue(cdp.ID("by"), "address"), cdp.Focus(cdp.ID("by")), cdp.KeyEvent(kb.Enter))
-	p.see("#by-error", "group by address")
+	p.do(cdp.SetValue(cdp.ID("query"), "address"), cdp.Focus(cdp.ID("query")), cdp.KeyEvent(kb.Enter))
+	p.see("#query-error", "group by address")
 	p.quiet("422")
 }
 
@@ -245,7 +262,7 @@ func TestGlossaryView(t *testing.T) {
 // TestFormats: a figure has one format on the whole page, and a share is 0 % or 100 % only if it is exactly that.
 func TestFormats(t *testing.T) {
 	p := open(t, view(t, window))
-	p.see("#headlines", "Window")
+	p.see("#hero", "Window")
 	got := js[[]string](p, `import('./lib.js').then(l => [
 		...[0, 0.0002, 0.028, 0.9999, 1].map(l.share), ...[0, 42e3, 5.93e6, 5.93e9, 600e9, 18e12].map(l.span),
 		...[0, 1023, 1024, 1048575, -1536].map(l.bytes), l.count(1234567), l.plural(1, 'object'),
@@ -289,7 +306,7 @@ func TestDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	p = open(t, view(t, dir))
-	p.see("#headlines", "no collection")
+	p.see("#hero", "no collection")
 	for i := 2; i <= js[int](p, "document.querySelectorAll('#nav a').length"); i++ {
 		p.do(cdp.KeyEvent(fmt.Sprint(i)))
 		p.until("document.querySelector('main h2') && document.querySelector('main').innerText.length > 20")
@@ -307,7 +324,7 @@ func TestAccessible(t *testing.T) {
 	}
 	url := view(t, window)
 	p := open(t, url)
-	p.see("#headlines", "Window")
+	p.see("#hero", "Window")
 	p.do(cdp.Evaluate[cdp.Void](string(axe)))
 	views := []string{"overview", "overview?at=10", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "diff",
 		"trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "coverage", "glossary"}

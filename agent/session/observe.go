@@ -79,8 +79,8 @@ func (s *Session) noteExhaustion(h shmring.Status) {
 	s.freezeExhausted(now, false)
 }
 
-// listingComes asks for a stop for a listing and reports whether one can be expected: a stop was sent, now or before, or
-// the JVM has ended and what it wrote last is not read yet.
+// listingComes asks for a stop for a listing and reports whether one can be expected: a stop was sent, now or before,
+// or the JVM has ended and what it wrote last is not read yet.
 func (s *Session) listingComes(h shmring.Status, now time.Time) bool {
 	if h.State.Ended() {
 		return true

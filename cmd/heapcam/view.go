@@ -21,6 +21,7 @@ import (
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -132,6 +133,13 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 			return openInput(path, 0, true, progress)
 		},
 		OpenFrom: func(gc uint64) (*web.Input, error) { return openInput(path, gc, false, func(done, total int64) {}) },
+		Holder: func() (func([]sites.Key) ui.Flow, func()) {
+			rec, err := ringstore.OpenRecording(path)
+			if err != nil {
+				return nil, func() {}
+			}
+			return heldBy(rec), func() { rec.Close() }
+		},
 		Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
 			return indexed(ownIndex(), reportResult, path, makeReport)
 		}}

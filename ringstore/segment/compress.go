@@ -109,9 +109,7 @@ func (p *Packer) wanted() effort {
 		e = effortFast
 	}
 	switch share := p.spent / float64(budgetSpan); {
-	case share > 2*p.budget:
-		e = min(e, effortNone)
-	case share > 1.5*p.budget:
+	case share > 1.5*p.budget: // not less: S2 costs little more than to write what it saves
 		e = min(e, effortS2)
 	case share > p.budget:
 		e = min(e, effortFast)

@@ -117,7 +117,7 @@ func TestEffort(t *testing.T) {
 		{Full, 1, 9, effortBest},
 		{Adaptive, 0, 0, effortBest}, {Adaptive, 0.3, 0, effortFast}, {Adaptive, 0.6, 0, effortS2},
 		{Adaptive, 0.9, 0, effortNone},
-		{Adaptive, 0, 1.1, effortFast}, {Adaptive, 0, 1.6, effortS2}, {Adaptive, 0, 2.1, effortNone},
+		{Adaptive, 0, 1.1, effortFast}, {Adaptive, 0, 1.6, effortS2}, {Adaptive, 0, 2.1, effortS2},
 		{Adaptive, 0.6, 1.1, effortS2},
 	} {
 		p, err := NewPacker(c.mode, 0.2, 0.5)

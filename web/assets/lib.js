@@ -113,7 +113,7 @@ export function state() {
   const [view, rest] = location.hash.replace(/^#/, '').split(/\?(.*)/s);
   return { view: view || 'overview', params: new URLSearchParams(rest || '') };
 }
-const everywhere = ['tz', 'theme', 'at', 'from', 'to', 'by', 'filter']; // kept when the view changes
+const everywhere = ['tz', 'theme', 'at', 'from', 'to', 'by', 'filter', 'win']; // kept when the view changes
 export function address(view, change = {}) {
   const s = state();
   const p = new URLSearchParams();
@@ -243,5 +243,22 @@ export const facts = list =>
     { class: 'facts' },
     list.filter(Boolean).map(([k, v, title]) => h('div', { title }, h('dt', {}, k), h('dd', {}, v))),
   );
-// keys is the legend of a chart: pairs of a colour's class and a name.
-export const keys = (...list) => list.map(([c, t]) => h('span', { class: 'key ' + c }, t));
+// keys is the legend of a chart: pairs of a colour's class and a name; a third text is the tooltip. The class `line` or
+// `dash` beside the colour shows a sample of a line.
+export const keys = (...list) => list.map(([c, t, title]) => h('span', { class: 'key ' + c, title }, t));
+
+// prose is a sentence of the server as the page shows it: commands in the font of commands, and numbers of five or more
+// digits with separators, but for those that are part of a name or a line number.
+export const prose = text =>
+  text
+    .split(/`([^`]+)`/)
+    .map((t, i) => (i % 2 ? h('code', {}, t) : t.replace(/(?<![\w.:$/#-])\d{5,}(?![\w$:)-])/g, d => count(BigInt(d)))));
+
+// short is a class name without its package.
+export const short = name => name.replace(/^(?:[\w$]+\.)+(?=[\w$])/, '');
+
+// win is the part of the window that the address names, as two times in seconds; null: all of it.
+export function win(params = state().params) {
+  const w = (params.get('win') || '').split('-').map(x => +x / 1000);
+  return w.length === 2 && w[1] > w[0] ? w : null;
+}

@@ -28,7 +28,7 @@ import * as glossary from './glossary.js';
 const views = { overview, state: heap, diff, trends, leaks, coverage, glossary };
 const names = {
   overview: 'Overview',
-  state: 'Heap state',
+  state: 'Heap',
   diff: 'Diff',
   trends: 'Trends',
   leaks: 'Leaks',
@@ -43,11 +43,15 @@ function chrome() {
   const s = state();
   const theme = s.params.get('theme') || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
   document.documentElement.dataset.theme = theme;
-  document.getElementById('nav').replaceChildren(
-    ...Object.keys(names)
-      .filter(v => views[v])
-      .map(v => h('a', { href: address(v), 'aria-current': v === s.view ? 'page' : null }, names[v])),
-  );
+  // The links stay the same elements: one of them may have the focus.
+  const nav = document.getElementById('nav');
+  if (!nav.firstChild) nav.append(...Object.keys(names).map(v => h('a', {}, names[v])));
+  Object.keys(names).forEach((v, i) => {
+    const a = nav.children[i];
+    a.href = address(v);
+    if (v === s.view) a.setAttribute('aria-current', 'page');
+    else a.removeAttribute('aria-current');
+  });
   const isUTC = s.params.get('tz') === 'utc';
   document.getElementById('tools').replaceChildren(
     h(
@@ -96,7 +100,10 @@ async function show() {
   const s = state();
   const view = views[s.view] || overview;
   document.title = `${names[s.view] || 'Overview'} – ${data ? visible(data.title) : 'heapcam'}`;
-  if (!data) return;
+  if (!data) {
+    if (!document.getElementById('skeleton')) main.replaceChildren(overview.skeleton());
+    return;
+  }
   const at = location.hash;
   const done = () => settled(at);
   if (shown && shown.view === view && view.update) {
@@ -285,6 +292,17 @@ function listen() {
   });
 }
 
+// On a phone a row of a table is shown as lines: each cell gets the name of its column.
+new MutationObserver(changes => {
+  for (const c of changes)
+    for (const n of c.addedNodes)
+      for (const tr of n.nodeType !== 1 ? [] : n.tagName === 'TR' ? [n] : n.querySelectorAll('tbody tr')) {
+        const heads = tr.closest('table')?.tHead?.rows[0]?.cells;
+        if (!heads || tr.parentNode.tagName !== 'TBODY' || tr.cells.length !== heads.length) continue;
+        for (let i = 0; i < heads.length; i++) tr.cells[i].dataset.label = heads[i].textContent;
+      }
+}).observe(main, { childList: true, subtree: true });
+
 addEventListener('hashchange', show);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   shown = null;
@@ -310,6 +328,6 @@ document.addEventListener('keydown', e => {
     }
   }
 });
-chrome();
+show();
 listen();
 load();

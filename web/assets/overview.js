@@ -1,6 +1,20 @@
 // Overview: a summary of the recording, and its timeline, on which the reader selects collections.
-import { h, go, address, bytes, count, plural, share, span, when, clock, facts } from './lib.js';
-import { Timeline } from './charts.js';
+import {
+  h,
+  go,
+  address,
+  bytes,
+  count,
+  plural,
+  share,
+  span,
+  when,
+  clock,
+  facts,
+  frame,
+  prose,
+} from './lib.js';
+import { draw, areasOf, overhead } from './timeline.js';
 import { name } from './ask.js';
 
 let line = null,
@@ -23,37 +37,112 @@ const kinds = {
   empty: 'No data',
 };
 
+// hero is what a reader needs first: does the program leak; what, where, who holds it, since when and until when; and
+// what heapcam itself cost.
+function hero(data) {
+  const r = data.report,
+    v = r.verdicts[0],
+    first = data.headlines[0];
+  const kind = first?.kind || 'empty';
+  const exhausted = r.heap_full;
+  const until = exhausted?.until_end
+    ? h('span', {}, when(exhausted.time), ' (the heap was full)')
+    : h('span', {}, when(r.to), ', the end of the recording');
+  const own = v?.site.find(f => !/^(java|javax|jdk|sun|com\.sun|kotlin|scala)\./.test(f.class)) || v?.site[0];
+  const c = r.cost,
+    stopped = c.probe_ns + c.sync_ns + c.walks_ns;
+  return h(
+    'section',
+    { class: 'hero ' + kind, id: 'hero' },
+    h('p', { class: 'verdict' }, v ? null : h('b', {}, kinds[kind] + ' '), prose(v ? v.sentence : first?.text || '')),
+    v
+      ? facts([
+          ['What', r.verdicts[0].members?.map(m => m.class).filter((c, i, a) => a.indexOf(c) === i).slice(0, 3)
+            .join(', ') || v.class],
+          ['Where', own ? frame(own) : 'allocation site unknown'],
+          [
+            'Held by',
+            v.held_by ||
+              h('span', { class: 'quiet' }, 'not recorded (', h('code', {}, 'heapcam references JVM'), ' records it)'),
+          ],
+          ['Since', h('span', {}, when(v.onset_from), Date.parse(v.onset_from) - Date.parse(r.from) < 1000
+            ? ', the start of the recording' : '')],
+          ['Until', until],
+        ])
+      : null,
+    h(
+      'p',
+      { class: 'bar' },
+      h('a', { class: 'button', href: address('leaks') }, v ? 'Evidence and stack' : 'What was checked'),
+      v ? h('a', { class: 'button', href: address('state', { by: 'site, type', at: null }) }, 'Heap by code') : null,
+      h(
+        'span',
+        { class: 'quiet', id: 'cost' },
+        c.span_ns
+          ? `heapcam itself took ${share((stopped + c.sampling_ns) / c.span_ns)} of the time: ${span(stopped)} in ` +
+              `pauses and ${span(c.sampling_ns)} for sampling.`
+          : '',
+      ),
+    ),
+  );
+}
+
+// skeleton is the page while the recording is read.
+export const skeleton = () =>
+  h(
+    'div',
+    { id: 'skeleton' },
+    h('h2', {}, 'Summary'),
+    h(
+      'p',
+      { class: 'quiet' },
+      'heapcam reads the recording. The answer to “does it leak?”, the live bytes over time, the pauses and the ' +
+        'allocation rate appear here.',
+    ),
+    h('div', { class: 'ghost' }),
+    h('div', { class: 'ghost low' }),
+    h('div', { class: 'ghost low' }),
+  );
+
 export function show(main, data, params) {
   parent = main;
   const r = data.report;
   rows = r.collections;
   watched = r.watched || null;
+  // the first headline is in the hero
   const heads = h(
     'ul',
     { class: 'cards', id: 'headlines' },
-    data.headlines.map(x =>
-      h(
-        'li',
-        { class: x.kind },
-        h('b', {}, kinds[x.kind]),
-        h('a', { href: link(x.view) }, x.text),
-        x.since ? [' Growing since ', when(x.since), ', the start of the window.'] : null,
-      ),
-    ),
+    data.headlines.slice(1).map(x => h('li', { class: x.kind }, h('b', {}, kinds[x.kind]),
+      h('a', { href: link(x.view) }, prose(x.text)))),
   );
+  main.append(h('h2', { class: 'sr' }, 'Summary'), hero(data), heads);
   if (!rows.length) {
     main.append(
-      h('h2', {}, 'Summary'),
-      heads,
       h('p', { class: 'quiet' }, 'Without a collection there is no heap state to show.'),
       damage(r),
     );
     return;
   }
   const probe = r.probe_ns / (r.window_ns || 1);
+  if (watched) {
+    const known = [
+      h(
+        'p',
+        { class: 'quiet' },
+        `With ${r.collector} heapcam records samples only: which classes live, and how many objects, is not known.`,
+      ),
+      sites('Allocation sites with the most live bytes at the end (estimated from watched samples)', r.sites),
+      sites('Allocation sites that allocated most (estimated from all samples)', watched.allocated),
+    ];
+    main.append(...known.filter(Boolean));
+  }
+  const charts = h('div', { id: 'timeline' });
+  picked = h('div', { class: 'panel', id: 'picked', 'aria-live': 'polite' });
+  main.append(charts, picked);
+  line = draw(charts, data, params, rows, watched, choose);
   main.append(
-    h('h2', {}, 'Summary'),
-    heads,
+    h('h3', {}, 'Recording'),
     facts([
       ['JVM', r.jvm + ', ' + r.collector],
       ['Window', h('span', {}, when(r.from), ' to ', when(r.to), ` (${span(r.window_ns)})`)],
@@ -67,23 +156,6 @@ export function show(main, data, params) {
       ['End', r.end],
     ]),
   );
-  if (watched) {
-    const known = [
-      h(
-        'p',
-        { class: 'quiet' },
-        `With ${r.collector} heapcam records samples only: which classes live, and how many objects, is not known.`,
-      ),
-      sites('Allocation sites with the most live bytes at the end (estimated from watched samples)', r.sites),
-      sites('Allocation sites that allocated most (estimated from all samples)', watched.allocated),
-    ];
-    main.append(...known.filter(Boolean));
-  }
-  picked = h('div', { class: 'panel', id: 'picked', 'aria-live': 'polite' });
-  main.append(picked);
-  const charts = h('div', { id: 'timeline' });
-  main.append(charts);
-  draw(charts, data);
   table = h(
     'details',
     {
@@ -96,7 +168,7 @@ export function show(main, data, params) {
     h('div', {}),
   );
   main.append(table);
-  update(data, params);
+  return update(data, params);
 }
 
 // sites is a table of the first allocation sites, which are estimates with their intervals.
@@ -147,119 +219,7 @@ function damage(r) {
   );
 }
 
-// overhead is how long heapcam made the pause of a collection, in nanoseconds.
-const overhead = c => c.probe_ns + (c.sync_ns || 0);
 const added = 'Time that heapcam added to GC pauses';
-
-// withAddresses are the charts of what is not known where objects have no address.
-const coverage = 'Site coverage: share of live bytes whose allocation site is known';
-const withAddresses = ['Live objects', coverage];
-
-function draw(box, data) {
-  const times = rows.map(c => Date.parse(c.time) / 1000);
-  // The times of a chart must ascend.
-  for (let i = 1; i < times.length; i++) if (times[i] <= times[i - 1]) times[i] = times[i - 1] + 1e-4;
-  const of = f => rows.map(f);
-  const dt = i => (i ? times[i] - times[i - 1] : 0);
-  const pauseKinds = [
-    ['young', 'c0'],
-    ['mixed', 'c2'],
-    ['full', 'c3'],
-    ['minor', 'c0'],
-    ['major', 'c3'],
-    ['other', 'c7'],
-  ];
-  const kind = c => (['young', 'mixed', 'full', 'minor', 'major'].includes(c.kind) ? c.kind : 'other');
-  const total = c =>
-    c.coverage.exact_bytes + c.coverage.inferred_bytes + c.coverage.before_recording_bytes + c.coverage.unknown_bytes;
-  const part = k => of(c => (c.known && total(c) ? c.coverage[k] / total(c) : null));
-  const marks = [];
-  rows.forEach((c, i) => {
-    if (c.lost_epochs || c.missed_collections || (!c.known && !watched))
-      marks.push({ index: i, class: 'c4', dash: [2, 3] });
-    else if (c.sync_point) marks.push({ index: i, class: 'c2', dash: [6, 4] });
-  });
-  for (const x of data.incidents) {
-    const i = rows.findIndex(c => c.gc >= x.last_gc);
-    marks.push({ index: i < 0 ? rows.length - 1 : i, class: 'c3' });
-  }
-  const dash = [
-    h('span', { class: 'key k2' }, 'dashed line: sync point'),
-    h('span', { class: 'key k4' }, 'dotted line: lost or missed collection, or heap state unknown'),
-    data.incidents.length ? h('span', { class: 'key k3' }, 'solid line: incident') : null,
-  ];
-  line = new Timeline(
-    box,
-    times,
-    [
-      {
-        title: 'Heap used after each collection',
-        format: bytes,
-        binary: true,
-        stacked: true,
-        height: 180,
-        extra: dash,
-        series: [
-          { name: watched ? 'heap' : 'old', class: 'c0', values: of(c => c.old_bytes), kind: 'area' },
-          { name: 'humongous', class: 'c4', values: of(c => c.humongous_bytes), kind: 'area' },
-          { name: 'survivor', class: 'c1', values: of(c => c.survivor_bytes), kind: 'area' },
-          { name: 'eden', class: 'c5', values: of(c => c.eden_bytes), kind: 'area' },
-        ].filter(s => s.values.some(v => v)),
-      },
-      {
-        title: 'Live objects',
-        format: n => count(Math.round(n)),
-        height: 90,
-        series: [{ name: 'objects', class: 'c2', values: of(c => (c.known ? c.objects : null)), kind: 'line' }],
-      },
-      {
-        title: 'Allocation rate',
-        binary: true,
-        format: n => bytes(n) + '/s',
-        height: 100,
-        series: [
-          {
-            name: 'allocated',
-            class: 'c1',
-            values: of((c, i) => (c.allocated_bytes === null || !dt(i) ? null : c.allocated_bytes / dt(i))),
-            kind: 'line',
-          },
-        ],
-      },
-      {
-        title: 'GC pauses',
-        format: span,
-        height: 110,
-        series: [
-          ...pauseKinds
-            .map(([k, cls]) => ({
-              name: k,
-              class: cls,
-              values: of(c => (kind(c) === k ? c.pause_ns : null)),
-              kind: 'bars',
-            }))
-            .filter(s => s.values.some(v => v !== null)),
-          { name: 'heapcam overhead', class: 'c6', values: of(overhead), kind: 'bars' },
-        ],
-      },
-      {
-        title: coverage,
-        format: share,
-        stacked: true,
-        height: 90,
-        max: 1,
-        series: [
-          { name: 'exact', class: 'c2', values: part('exact_bytes'), kind: 'area' },
-          { name: 'before the recording', class: 'c7', values: part('before_recording_bytes'), kind: 'area' },
-          { name: 'inferred', class: 'c5', values: part('inferred_bytes'), kind: 'area' },
-          { name: 'unknown', class: 'c1', values: part('unknown_bytes'), kind: 'area' },
-        ],
-      },
-    ].filter(c => c.series.length && !(watched && withAddresses.includes(c.title))),
-    { choose, marks, label: plural(rows.length, 'collection') },
-  );
-  line.describeAt = i => `collection ${count(rows[i].gc)}, ${clock(rows[i].time, true)}, ${rows[i].kind}: `;
-}
 
 function choose(a, b) {
   if (a === b) go('overview', { at: rows[a].gc, from: null, to: null });
@@ -271,7 +231,7 @@ const index = gc => (gc ? rows.findIndex(c => String(c.gc) === gc) : -1);
 const where = gc => (gc === 'first' ? 0 : gc === 'last' ? rows.length - 1 : index(gc));
 
 export function update(data, params) {
-  if (!line) return;
+  if (!line) return null;
   const a = where(params.get('from')),
     b = where(params.get('to')),
     at = where(params.get('at'));
@@ -284,10 +244,12 @@ export function update(data, params) {
   } else {
     line.select(-1, -1);
     picked.replaceChildren(
-      'Click a chart to select a collection; drag to select a range. With the keyboard: press Tab until a chart has ' +
-        'the focus, then an arrow key; hold Shift to select a range.',
+      'Drag in a chart to zoom; a double click shows all again. Click to select a collection; drag with Shift to ' +
+        'select two. With the keyboard: press Tab until a chart has the focus, then an arrow key, with Shift for a ' +
+        'range; + and − zoom.',
     );
   }
+  return areasOf(line, data, params);
 }
 
 function one(c) {
@@ -424,8 +386,9 @@ export function refresh(data, params) {
   const y = scrollY;
   leave();
   parent.replaceChildren();
-  show(parent, data, params);
+  const shown = show(parent, data, params);
   scrollTo(0, y);
+  return shown;
 }
 
 export function leave() {

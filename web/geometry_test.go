@@ -1,0 +1,65 @@
+package web_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	cdp "github.com/chromedp/chromedp"
+)
+
+// misplaced is an expression that lists texts of the page that overlap, or that their element or the window cuts off.
+const misplaced = `(() => {
+	const out = [], boxes = [];
+	if (document.documentElement.scrollWidth > innerWidth) out.push('the page is wider than the window: ' +
+		[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1)
+			.slice(0, 2).map(e => e.outerHTML.slice(0, 120)).join(' '));
+	const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	for (let n; (n = texts.nextNode());) {
+		const e = n.parentElement;
+		if (!n.data.trim() || e.closest('.sr, .skip, title, option, script, noscript, thead, [hidden]') ||
+			!e.checkVisibility({ visibilityProperty: true })) continue;
+		const r = document.createRange();
+		r.selectNodeContents(n);
+		for (const b of r.getClientRects())
+			if (b.width > 1 && b.height > 1) boxes.push([b, n.data.trim().slice(0, 60), e]);
+		for (let x = e; x && x !== document.body; x = x.parentElement) {
+			const s = getComputedStyle(x);
+			if (x.tagName === 'NAV' || x.classList.contains('scroll')) break;
+			if (x.id !== 'title' && s.overflowX === 'hidden' && x.scrollWidth > x.clientWidth + 1)
+				out.push('cut: ' + n.data.slice(0, 60));
+		}
+		if (e.tagName === 'text') {
+			const rect = e.ownerSVGElement.getBoundingClientRect(), b = e.getBoundingClientRect();
+			if (b.right > rect.right + 1 || b.left < rect.left - 1) out.push('outside its drawing: ' + n.data);
+		}
+	}
+	boxes.sort((a, b) => a[0].top - b[0].top);
+	for (let i = 0; i < boxes.length && out.length < 10; i++)
+		for (let j = i + 1; j < boxes.length && boxes[j][0].top < boxes[i][0].bottom - 3; j++) {
+			const a = boxes[i][0], b = boxes[j][0];
+			if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 &&
+				Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4 && boxes[i][2] !== boxes[j][2])
+				out.push('overlap: ' + boxes[i][1] + ' / ' + boxes[j][1]);
+		}
+	return out.slice(0, 10);
+})()`
+
+// TestGeometry: no text overlaps another one or is cut off, in a wide window and on a phone.
+func TestGeometry(t *testing.T) {
+	url := view(t, window)
+	p := open(t, url)
+	for _, width := range []int64{1280, 390} {
+		p.do(cdp.EmulateViewport(width, 900))
+		for _, v := range []string{"overview?at=10", "state", "diff", "trends", "leaks", "coverage", "glossary"} {
+			p.do(cdp.Navigate("about:blank"), cdp.Navigate(url+"#"+v))
+			p.until(fmt.Sprintf("document.querySelector('main').dataset.shown === %q", "#"+v))
+			if strings.HasPrefix(v, "overview") {
+				p.see("#timeline", "the rest")
+			}
+			for _, m := range js[[]string](p, misplaced) {
+				t.Errorf("%s at %d pixels: %s", v, width, m)
+			}
+		}
+	}
+}
