@@ -154,7 +154,7 @@ static bool compiled(struct walk *w) {
     // 4 bytes on older JDKs, 2 on newer ones; no header is longer than 64 KiB
     if ((rd32(b + header_bytes) & 0xffff) == nmethod_bytes) {
         // What returns to the stubs behind the code is not where it was called from: it is going to be deoptimised.
-        if (w->pc - blob >= rd32(b + stub_offset)) return false;
+        if (w->pc - blob < nmethod_bytes || w->pc - blob >= rd32(b + stub_offset)) return false;
         mix(w->k, rd32(b + compile_id));
         w->java++;
     }
