@@ -16,6 +16,6 @@ void retry_faulted(bool by_contents); // this epoch was not understood; by_conte
 void retry_understood(bool walked);   // this one was; walked: objects, too
 bool retry_is_hopeless(void);
 bool retry_waits(void);            // the next epoch is recorded without walking objects; asked once an epoch
-uint32_t retry_after_epochs(void); // any thread; how many epochs the wait has that goes on or was the last; 0: none
+uint32_t retry_after_epochs(void); // any thread; epochs of the present or last wait; 0: there was none
 
 #endif
