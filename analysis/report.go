@@ -52,6 +52,7 @@ type GrownClass struct {
 type Report struct {
 	Schema      string          `json:"schema"`
 	JVM         string          `json:"jvm"`
+	Resource    trace.Resource  `json:"resource,omitempty"` // attributes of OpenTelemetry: whose recording it is
 	Collector   string          `json:"collector"`
 	From        time.Time       `json:"from"`
 	To          time.Time       `json:"to"`
@@ -198,6 +199,7 @@ func (rep *Report) collection(r *heap.Symbols, c *heap.Collection) CollectionRow
 // ending takes in what r, at its end, says of the recording and of how complete it is.
 func (rep *Report) ending(r *heap.Cursor) {
 	rep.JVM, rep.Collector, rep.Samples = r.JVM.VM, collectors[r.JVM.Collector], r.Taken
+	rep.Resource = r.Resource
 	if r.SitesCut != nil {
 		rep.SitesCut = r.SitesCut.String()
 	}

@@ -3,7 +3,7 @@
 // For each program, JDK and collector it runs four configurations: "none" and "again" (both without heapcam: the A/A
 // pair that shows what the machine's own noise is), "survivors" and "full"; interleaved forwards and backwards (ABBA),
 // so that a slow drift of the machine hits all alike. Each run is one line of the results file. Runs that are there
-// already are not repeated, so an interrupted measurement goes on; nothing is ever removed. "-table" renders the file
+// already are not repeated, so an interrupted measurement continues; nothing is ever removed. "-table" renders the file
 // as Markdown.
 //
 // What is measured: wall time of the JVM; user+system CPU of the JVM by wait4, through a small wrapper that is the

@@ -138,8 +138,8 @@ func builtins() []builtin {
 var absent = map[string]string{
 	"subsystem": "which part of the VM allocated an object (interpreter, compiled code, VM) can not be known " +
 		"on a stock VM",
-	"pointedfrom": "recordings hold no references yet",
-	"pointsto":    "recordings hold no references yet",
+	"pointedfrom": "references are not part of the state of the heap (`heapcam holders` and `paths` show them)",
+	"pointsto":    "references are not part of the state of the heap (`heapcam holders` and `paths` show them)",
 }
 
 func makeAddress(args []string) (Classifier, error) {

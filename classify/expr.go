@@ -268,6 +268,9 @@ func compile(spec string, p part, opts ...expr.Option) (prog *vm.Program, sees i
 			if fe.Line <= 1 { // within the spec's line
 				col += len(string([]rune(p.text)[:min(fe.Column, len([]rune(p.text)))]))
 			}
+			if fe.Message == "unexpected token EOF" {
+				fe.Message = "the expression ends too early"
+			}
 			return nil, sees, at(spec, col, fe.Message)
 		}
 		return nil, sees, at(spec, p.at, err.Error())

@@ -96,10 +96,11 @@ var Groups = []Group{
 	{"In the JVM", []Def{
 		{Key: "overhead_cpu", Kind: Percent, Default: "2%", Zero: "unlimited",
 			Help: "Share of wall time, of any minute, that the probe may take from a JVM. Above it, heapcam lowers " +
-				"the depth and samples less often. Off with --depth full or another --sampling, unless you set it.",
+				"the depth and samples less often. With --depth full or another --sampling it is unlimited, unless " +
+				"you set it.",
 			More: "The probe measures it: its part of pauses, and its sampling callbacks. In a storm of full " +
-				"collections 5 % of any ten seconds replaces it, also with --depth full or another --sampling. At 0 " +
-				"that is off, too.",
+				"collections another limit replaces it, with any depth and sampling: 5 % of any ten seconds. If you " +
+				"set 0%, storms are not limited, either.",
 			Wins: "None: with overhead_pause, the one that is reached first counts.", Reload: AtOnce},
 		{Key: "overhead_pause", Kind: Duration, Default: "0s", Packaged: "0s", Zero: "unlimited",
 			Help: "Longest time that recording may add to a pause without a sync point. Above it, heapcam lowers " +
@@ -149,7 +150,8 @@ var Groups = []Group{
 			Help: "Folder for shared rings of JVMs that the agent cannot reach (probe option spool:DIR), and for " +
 				"recordings from elsewhere. An absolute path.",
 			More: "The agent moves recordings from there to out."},
-		{Key: "verbose", Kind: Bool, Default: "false", Help: "Log on stderr what the recorder does."},
+		{Key: "verbose", Kind: Bool, Default: "false", Help: "Log details on stderr.",
+			More: "Without it, `run` and `record` log nothing, and the agent no lines of level DBG."},
 	}},
 	{"Other hosts", []Def{
 		{Key: "remote", Kind: Text, Placeholder: "ADDRESS", Zero: "none",

@@ -1,12 +1,14 @@
 // Package coverage computes, after each collection, the share of the live heap whose allocation site is known (ICPE'16
 // §4.3).
 //
-// Terms. *Exact*: a sample stands on the object. *Before the recording*: it may be older than the recording; an upper
-// bound ("at most"), since deaths are counted by type and not by age. *Inferred*: of the others, as many as the
-// likeliest site of their type is expected to have: each object counts with the probability that this site is its own
-// (sites.go), so that the figure does not jump where a share is near some bound. *Unknown*: the rest. Per type, with L
-// live and E exact: B = L − E at the first sync point of a recording that began after its JVM (0 otherwise), B = min(B,
-// L − E) after every later collection; inferred or unknown = L − E − B.
+// Terms. Each live object is in one of four groups. *Exact*: the object itself was sampled. *Before the recording*: it
+// may be older than the recording. This figure is an upper bound, since deaths are counted by type and not by age.
+// *Inferred*: each other object counts with the probability that it comes from the likeliest site of its type
+// (sites.go). So the figure does not jump where a share is near some bound. *Unknown*: the rest.
+//
+// For each type, with L live objects, E exact ones and B before the recording: at the first sync point of a recording
+// that began after its JVM, B = L − E; in other recordings B = 0. After every later collection B = min(B, L − E). The
+// objects that are inferred or unknown are L − E − B.
 //
 // Invariants: the four add up to all that lives; the figures follow from totals by type alone, so that Live, which has
 // only the census of each epoch, and a replay, which has every object, say the same. It imports nothing but trace: the

@@ -9,12 +9,12 @@
 //
 //  1. An emergency is sent only when a sync point is due, natural collections had the first chance, and what is left
 //     would not hold R.
-//  2. There is no second one before a natural collection has passed, whether or not the first was answered: the
-//     application is stopped at most once more a phase than it would stop by itself. Until then epochs that do not
-//     fit are dropped and counted, by the caller.
-//  3. One that is not answered within the time-out is abandoned and counted: nothing waits for it any longer, nothing
-//     is sent again.
-//  4. A request that could not be sent was not made: the next poll may send it.
+//  2. There is no second emergency before a natural collection has passed, whether or not the first was answered. So
+//     between two natural collections there is at most one stop more. Until then the caller drops and counts epochs
+//     that do not fit.
+//  3. An emergency that is not answered within the time-out is abandoned and counted. Nothing waits for it any longer,
+//     and it is not sent again.
+//  4. A request that could not be sent counts as not made: the next poll may send it.
 //
 // What it does not do: it knows no files; the View says how much is left and what R is. It is used by one
 // goroutine.

@@ -112,6 +112,9 @@ type Cursor struct {
 	OnListing func(gc uint64)
 	// OnSummary, if set, is called with each summary, the state being that after the newest collection so far.
 	OnSummary func(*trace.Summary)
+	// OnEpoch, if set, is called with each epoch when it has been read; applied: the state, or a part of it, is known,
+	// and the epoch has been applied to it. What it points to is valid until the call returns.
+	OnEpoch func(e *trace.Epoch, applied bool)
 
 	blocks  blockReader
 	model   model
@@ -400,6 +403,9 @@ func (r *Cursor) epoch(b trace.Block) error {
 	}
 	if r.follows { // of an inexact epoch the listing needs the regions before
 		r.matcher.Regions = e.Regions
+	}
+	if r.OnEpoch != nil {
+		r.OnEpoch(e, r.follows)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 // Package probe holds the native probe, compiled by `make probe` (elsewhere for arm64: `make probe-arm64`) and
-// embedded, so that one file is the whole product. A binary built on a bare clone has none and says so; one for another
-// platform than linux on amd64 or arm64 says that. The C sources beside this file are the probe itself; they import
-// nothing of Go.
+// embedded, so that a user installs one file. A binary that was built before `make probe` has no probe, and says so; so
+// does a binary for another platform than linux on amd64 or arm64. The C sources beside this file are the probe itself.
 package probe
 
 import (

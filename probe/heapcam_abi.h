@@ -57,6 +57,7 @@
 #define HC_EV_UNLISTED 5
 #define HC_EV_STORM 6
 #define HC_EV_EXHAUSTED 7
+#define HC_EV_RESOURCE 21           /* the agent's, in a block of version 5 */
 #define HC_EV_TYPE 8
 #define HC_EV_LOADER 9
 #define HC_EV_METHOD 10

@@ -6,7 +6,7 @@
 // end of what Read has given out and Commit has not yet confirmed: tail ≤ cursor ≤ head. A *commit* (of
 // the probe) holds whole blocks.
 //
-//	 0         4096                                             4096 + capacity
+//	 0         header_size (65536; ABI 1: 4096)                 header_size + capacity
 //	+---------+------------------------------------------------+
 //	| header  | data: blocks (stream.md), wraps at capacity    |
 //	+---------+------------------------------------------------+

@@ -60,6 +60,8 @@ func (m *Meta) remark(r *row) {
 		m.Storms = append(m.Storms, Storm{n[0], n[1], n[2], n[3]})
 	case TagExhausted:
 		m.Exhausted = append(m.Exhausted, Exhausted{n[0], n[1]})
+	case TagResource:
+		m.Resource = m.Resource.with(r.str(0), r.str(1))
 	}
 }
 
@@ -83,7 +85,7 @@ func (m *Meta) appendRemarks(b []byte) []byte {
 	for _, x := range m.Exhausted {
 		b = putRemark(b, TagExhausted, []uint64{x.Time, x.Failed})
 	}
-	return b
+	return m.Resource.appendTo(b)
 }
 
 // putRemark is put with numbers beyond their limits lowered to these. Agents copy them from counters of a ring, which a

@@ -199,6 +199,7 @@ func (s *Server) routes() {
 	}
 	api("GET /api/overview", s.overview)
 	api("GET /api/group", s.group)
+	api("GET /api/flame", s.flame)
 	api("GET /api/classifiers", s.classifiers)
 	s.mux.Handle("GET /api/export", file(s.export))
 	api("GET /api/diff", s.diff)

@@ -18,8 +18,9 @@ type stream struct {
 	jvm   trace.JVM
 	known bool // jvm is
 	notes []trace.Note
-	depth uint64 // of the last epoch
-	time  uint64 // newest of the stream, ns since the probe began
+	whose trace.Resource // nil: not known; never changes
+	depth uint64         // of the last epoch
+	time  uint64         // newest of the stream, ns since the probe began
 
 	redefining  bool   // the probe is asked to send all definitions again
 	redefinedAt uint64 // position before which it has done so; 0: unknown, or taken note of

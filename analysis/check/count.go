@@ -1,6 +1,6 @@
-// Package check holds what a recording says twice against each other, for `heapcam verify`: a replay that only counts
-// against one that follows objects, and summaries against the replay. A difference is an error of heapcam; each check
-// counts them and keeps the first.
+// Package check compares what a recording says twice, for `heapcam verify`: a replay that only counts with one that
+// follows objects, and summaries with the replay. A difference is an error of heapcam. Each check counts the
+// differences and keeps the first one.
 package check
 
 import (

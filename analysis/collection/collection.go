@@ -21,7 +21,7 @@ var ErrNotThere = errors.New("not in the recording")
 type RefError struct{ Ref string }
 
 func (e *RefError) Error() string {
-	return fmt.Sprintf("%s: a number, first, last, peak, or a time like 15:04:05", e.Ref)
+	return fmt.Sprintf("%s: it must be a number, first, last, peak, or a time like 15:04:05", e.Ref)
 }
 
 type NotThere string
@@ -278,9 +278,10 @@ func at(r heap.Reader, gc uint64, each func(*heap.Collection)) (*heap.Collection
 	}
 	switch {
 	case lo == 0:
-		return nil, NotThere(fmt.Sprintf("collection %d is not in it: it holds none", gc))
+		return nil, NotThere(fmt.Sprintf("collection %d is not in the recording, which has none", gc))
 	case at == nil:
-		return nil, NotThere(fmt.Sprintf("collection %d is not in it: it goes from %d to %d", gc, lo, hi))
+		return nil, NotThere(fmt.Sprintf("collection %d is not in the recording, which has collections %d to %d", gc,
+			lo, hi))
 	case at.Partial:
 		return nil, NotThere(partly(at, complete))
 	case !at.Known:

@@ -58,7 +58,7 @@ func NewProfile(r *heap.Replay, gc uint64) (*Profile, error) {
 		c, err := r.Next()
 		if err != nil {
 			if err == io.EOF {
-				return nil, collection.NotThere(fmt.Sprintf("collection %d is not in it", gc))
+				return nil, collection.NotThere(fmt.Sprintf("collection %d is not in the recording", gc))
 			}
 			return nil, err
 		}

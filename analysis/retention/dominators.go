@@ -187,5 +187,8 @@ func (r *DominatorsReport) WriteText(w io.Writer) {
 				x.Objects, ui.Bytes(x.Bytes)), ui.Sprintf("%s", x.Name))
 		}
 	}
+	ui.Fprintf(w, "\n")
+	ui.Paragraph(w, "", 0, "RETAINED: bytes that would be free if this were gone, its own included. SHARE: of all "+
+		"bytes. BYTES: its own.")
 	r.writeMissing(w)
 }

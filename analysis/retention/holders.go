@@ -93,9 +93,13 @@ func (r *HoldersReport) WriteText(w io.Writer) {
 		if len(x.Below) < 2 {
 			continue
 		}
-		ui.Section(w, ui.Flowf("Ways to what %s holds", x.Class))
+		ui.Section(w, ui.Flowf("All ways from the holder %s to what it holds", x.Class))
 		for k := range x.Below {
-			ui.Beside(w, ui.Sprintf("%7s  ", ui.Share(x.Below[k].Share)), x.Below[k].Path.Text())
+			way := x.Below[k].Path.Text()
+			if way == "" {
+				way = "(the holder itself)"
+			}
+			ui.Beside(w, ui.Sprintf("%7s  ", ui.Share(x.Below[k].Share)), way)
 		}
 	}
 	r.writeMissing(w)

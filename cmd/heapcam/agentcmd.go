@@ -61,7 +61,7 @@ The agent records every JVM that loads the probe and creates its shared ring in 
 probe through ` + "`heapcam attach`" + `, through --discover, or through the option ` +
 			"`-agentpath:LIB=dir=FOLDER`" + ` of its own; the agent logs that option when it starts.
 After a restart the agent resumes each recording from the JVM's shared ring. These verbs ask it through its socket:
-attach, detach, pause, resume, status, pull and reload.
+attach, detach, pause, resume, references, status, pull and reload.
 
 - With --discover the agent attaches to every JVM as it starts. Rules in the configuration make exceptions
   (` + "`heapcam help config`" + `).
@@ -182,7 +182,7 @@ func (d *daemon) folders() (err error) {
 	}
 	d.rings = filepath.Join(d.options.shmDir, ringFolder())
 	if err := place.OwnFolder(d.rings, os.Getuid()); err != nil {
-		return fmt.Errorf("--shm-dir: %w", err)
+		return fmt.Errorf("cannot create the folder %s for shared rings (--shm-dir must exist): %w", d.rings, err)
 	}
 	return nil
 }
@@ -219,6 +219,7 @@ func (d *daemon) configure(kept []*os.File) {
 // discovery connects the agent with the discovery of JVMs.
 func (d *daemon) discovery() {
 	d.found = jvms.NewDiscovery(jvms.DiscoveryConfig{Log: d.config.Log, Decide: d.live.decide})
+	d.config.Attributes = d.live.attributes
 	d.found.Recorded = func(j jvms.JVM) bool { return recording(d.agent, j) != nil }
 	d.found.Attach = func(ctx context.Context, j jvms.JVM, options string) error {
 		_, err := d.attach(ctx, api.AttachRequest{JVM: j.ID, Options: options})

@@ -55,9 +55,10 @@ var exitDocs = []struct{ code, meaning string }{
 		"recording, and for one that was renamed or copied."},
 	{"7", "A newer heapcam wrote the file."},
 	{"8", "`verify` found a mismatch: the recording contradicts itself."},
-	{"9", "`leaks --fail-on-leak` found a leak."},
+	{"9", "`leaks --fail-on-leak` found a leak, or the heap was full. `--fail-on-suspect` found a suspect, too."},
 	{"10", "There is no room: the disk is full, or all incidents together reach `--max-incidents-size`."},
-	{"11", "`leaks --fail-on-leak` cannot tell whether the program leaks: the recording is too short or damaged."},
+	{"11", "`leaks` with one of these flags cannot tell whether the program leaks: the recording is too short or " +
+		"damaged."},
 	{"125", "`run`: heapcam itself failed."},
 	{"126", "`run`: the command is not executable."},
 	{"127", "`run`: the command does not exist."},

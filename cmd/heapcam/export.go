@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -162,6 +163,15 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 	})
 }
 
+// cannotCreate says which file the user wanted, which is not always the one that was to be opened.
+func cannotCreate(name string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("cannot create %s: %w", name, err)
+}
+
 // whole writes a file that appears when it is complete. Until then it has another name, and an error removes it.
 func whole(name string, f func(io.Writer) error) error {
 	if name == "-" {
@@ -173,7 +183,7 @@ func whole(name string, f func(io.Writer) error) error {
 	}
 	t, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
-		return err
+		return cannotCreate(name, err)
 	}
 	w := bufio.NewWriterSize(t, 1<<20)
 	err = f(w)

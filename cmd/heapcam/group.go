@@ -353,8 +353,8 @@ path(KEY, …) for a hierarchy, power(N) for ranges of powers of two, and glob(T
 several keys; an empty list puts it into (others). An evaluation that needs too much memory or time ends with an
 error.
 
-A stock JVM does not say which part of the VM allocated an object, and heapcam records no references. There are no
-classifiers for these.`,
+Two classifiers of other tools are missing: which part of the VM allocated an object, because a stock JVM does not say
+it; and references, for which there are ` + "`heapcam holders` and `heapcam paths`.",
 		Example: "  heapcam classifiers\n  heapcam classifiers --json | jq -r '.classifiers[].name'",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -36,7 +36,7 @@ func verbGroups() []verbGroup {
 			newDetachCmd(), newPullCmd(), newFreezeCmd(), newIncidentsCmd()}},
 		{"read", "Read a recording", []*cobra.Command{
 			newReportCmd(), newLeaksCmd(), newViewCmd(), newHistogramCmd(), newGroupCmd(), newDiffCmd(),
-			newTrendCmd(), newHistoryCmd(), newHoldersCmd(), newPathsCmd(),
+			newTrendCmd(), newHistoryCmd(), newWhatifCmd(), newHoldersCmd(), newPathsCmd(),
 			newDominatorsCmd(), newExportCmd(), newCoverageCmd(), newClassifiersCmd(), newVerifyCmd(),
 			newDumpCmd()}},
 		{"operate", "Operate", []*cobra.Command{
@@ -45,14 +45,15 @@ func verbGroups() []verbGroup {
 	}
 }
 
-const rootHelp = `heapcam is a dashcam for the JVM heap. It records what happens in the heap of running JVMs into a
-ring of files that never grows past its limit. After an incident you copy the last part of the recording. On any
-machine you then see the heap after every garbage collection: what grew, and which line of code allocated it.`
+const rootHelp = `heapcam is a dashcam for the JVM heap. It records what happens in the heap of running JVMs, into files
+that never grow past a limit: the newest data replaces the oldest. After an incident you copy the last part of the
+recording. On any machine you then see the heap after every garbage collection: what grew, and which line of code
+allocated it.`
 
 // firstCommands are what a newcomer should type.
 var firstCommands = []struct{ line, does string }{
 	{"heapcam run -- java -jar app.jar", "record a program from its start"},
-	{"heapcam report heapcam-recordings", "show what grew, who allocated it, and what leaks"},
+	{"heapcam report app", "show what grew, who allocated it, and what leaks"},
 }
 
 // printHelp prints the help of c. It contains texts of this program alone, nothing of a recording.
@@ -289,13 +290,19 @@ func newHelpCmd() *cobra.Command {
 var terms = []struct{ word, meaning string }{
 	{"agent", "The daemon that records many JVMs: `heapcam agent`, or the service."},
 	{"collection", "One garbage collection. A recording has the heap after each of them."},
-	{"depth", "What heapcam records: samples, survivors or full (`heapcam config explain depth`)."},
-	{"incident", "A copy of a recording that is kept until you delete it."},
+	{"depth", "How much heapcam records: samples, survivors or full (`heapcam config explain depth`)."},
+	{"incident", "A part of a recording that is kept when the recording itself is overwritten. To make room for " +
+		"a new incident, heapcam deletes the oldest that it made by itself, and none of yours."},
 	{"live", "Not known to be dead. In old space an object counts as live until its space is collected."},
+	{"old space", "The part of the heap for objects that have survived several collections."},
 	{"probe", "The small library that heapcam loads into a JVM."},
-	{"recording", "What heapcam wrote about one JVM: a folder of ring files, in which the newest data replaces " +
-		"the oldest."},
+	{"recorder", "What stores the probe's data on disk: `heapcam run`, `record` or `agent`."},
+	{"recording", "What heapcam wrote about one JVM: a folder of ring files."},
+	{"reference", "A field or an array element that leads from one object to another. They are recorded on request."},
+	{"ring", "The ring files of a recording together. At the limit the newest data replaces the oldest."},
 	{"ring file", "One file of a recording. It can be read alone."},
+	{"ring folder", "The folder with the ring files of one recording."},
+	{"root", "What holds an object from outside the heap, such as a local variable or a thread."},
 	{"sample", "An allocation whose stack the probe recorded."},
 	{"shared ring", "The memory through which the probe passes data to the recorder."},
 	{"site", "Allocation site: the line of code that allocated an object, with its callers."},

@@ -55,8 +55,11 @@ func (o *retaining) check(verb string, needed bool, flags ...string) error {
 			n++
 		}
 	}
-	if n > 1 || needed && n == 0 {
-		return usage("%s needs one of %s", verb, strings.Join(flags, ", "))
+	if n > 1 {
+		return usage("%s takes only one of %s", verb, strings.Join(flags, ", "))
+	}
+	if needed && n == 0 {
+		return usage("%s needs %s", verb, strings.Join(flags, " or "))
 	}
 	return nil
 }
@@ -262,7 +265,8 @@ no other one. The verb groups paths of many objects by the fields on them.` + li
 				return err
 			}
 			if strength != "" && !slices.Contains(references.StrengthNames[:], strength) {
-				return usage("--strength %s: one of %s", strength, strings.Join(references.StrengthNames[:], ", "))
+				return usage("--strength %s: it must be one of %s", strength,
+					strings.Join(references.StrengthNames[:], ", "))
 			}
 			return o.with(args[0], func(rec *ringstore.Recording, h *retention.Heap) error {
 				set, asked, err := o.set(rec, h)
@@ -303,7 +307,7 @@ package or allocation site. What a group retains counts each byte once. --by sit
 		Args: exactly(1, readingArg),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(retention.Bys, by) {
-				return usage("--by %s: one of %s", by, strings.Join(retention.Bys, ", "))
+				return usage("--by %s: it must be one of %s", by, strings.Join(retention.Bys, ", "))
 			}
 			return o.with(args[0], func(rec *ringstore.Recording, h *retention.Heap) (err error) {
 				var v *heap.View

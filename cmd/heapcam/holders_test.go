@@ -93,8 +93,8 @@ func TestHolders(t *testing.T) {
 		{[]string{"dominators", dir, "--by", "site"}, 0, []string{"app.Shop.buy(Test.java:1)", "(not sampled)"}},
 		{[]string{"holders", dir, "--class", "Nothing"}, exitNotFound, []string{"none in the references"}},
 		{[]string{"holders", dir, "--at", "0"}, exitNotFound, []string{"no reference listing"}},
-		{[]string{"holders", dir, "--class", "x", "--site", "y"}, exitUsage, []string{"one of"}},
-		{[]string{"paths", dir}, exitUsage, []string{"one of"}},
+		{[]string{"holders", dir, "--class", "x", "--site", "y"}, exitUsage, []string{"only one of"}},
+		{[]string{"paths", dir}, exitUsage, []string{"needs --class or --object"}},
 		{[]string{"paths", dir, "--object", "0x3"}, exitNotFound, []string{"none"}},
 		{[]string{"dominators", dir, "--by", "x"}, exitUsage, []string{"--by x"}},
 	} {

@@ -26,6 +26,8 @@ var verbs = map[string][]said{
 		{args: "trend --survival R", shows: true}, {args: "trend --survival --json R", shows: true}},
 	"history": {{args: "history --top 0 R", shows: true}, {args: "history --json R", shows: true},
 		{args: "history --sync-points R", shows: true}},
+	"whatif": {{args: "whatif R"}, {args: "whatif --json R"}, {args: "whatif --young N R", shows: true},
+		{args: "whatif --goal N R", shows: true}, {args: "whatif --collector N R", shows: true}},
 	"holders": {{args: "holders --class app.Order H", shows: true},
 		{args: "holders --class app.Order --json H", shows: true},
 		{args: "holders --class app.Order --dot H", shows: true},

@@ -23,6 +23,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/analysis/retention"
 	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/analysis/whatif"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -41,6 +42,7 @@ var jsonDocs = []struct {
 	{"heapcam.trend/1", "`heapcam trend --json`", analysis.TrendReport{}},
 	{"heapcam.survival/1", "`heapcam trend --survival --json`", history.SurvivalReport{}},
 	{"heapcam.history/1", "`heapcam history --json`", history.HeapHistory{}},
+	{"heapcam.whatif/1", "`heapcam whatif --json`", whatif.Report{}},
 	{"heapcam.holders/1", "`heapcam holders --json`", retention.HoldersReport{}},
 	{"heapcam.paths/1", "`heapcam paths --json`", retention.PathsReport{}},
 	{"heapcam.dominators/1", "`heapcam dominators --json`", retention.DominatorsReport{}},
@@ -73,6 +75,8 @@ var jsonParts = []struct {
 	{"site", "site", sites.Row{}},
 	{"changes", "changes", analysis.Changes{}},
 	{"range", "range", analysis.Range{}},
+	{"span", "span", whatif.Span{}},
+	{"prediction", "prediction", whatif.Prediction{}},
 	{"slope", "slope", compare.Slope{}},
 	{"minute", "minute", cost.Minute{}},
 	{"leak", "leak", leak.Verdict{}},

@@ -149,6 +149,9 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %s (%s/s)\n", ui.Bytes(n),
 		filepath.Base(dir), ui.Plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC,
 		ui.Duration(p.Spent()), ui.Bytes(int64(float64(n)/max(p.Spent().Seconds(), 1e-3))))
+	if who := m.Resource.String(); who != "" {
+		ui.Fprintf(ui.Stderr, "heapcam: service %s\n", who)
+	}
 	o.reportExtent(ui.Stderr, m, n)
 	for _, d := range m.Dropped {
 		ui.Fprintf(ui.Stderr, "heapcam: %s is missing from the pull: the recorder deleted it meanwhile to stay "+
@@ -248,6 +251,10 @@ func recordingAmong(recs []session.Status, out string, args []string) (string, e
 		}
 		if len(recs) > 0 {
 			s, err := pick(recs, args[0])
+			if out != "" && exitCode(err) == exitNotFound {
+				err = withCode(exitNotFound, "%q: no such recording in %s: `heapcam status --out %s` lists them",
+					args[0], out, ui.ShellWord(out))
+			}
 			return s.Dir, err
 		}
 		if _, err := os.Stat(args[0]); err == nil {
@@ -278,7 +285,7 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, cannotCreate(o.file, err)
 	}
 	at := int64(0)
 	if !o.redact && !o.exact { // rewritten files cannot be compared with the ring

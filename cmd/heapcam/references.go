@@ -19,7 +19,8 @@ func newReferencesCmd() *cobra.Command {
 	most := defaultReferencePause
 	c := &cobra.Command{
 		Use: "references JVM", Short: "Record all references of a JVM's heap now",
-		Long: `Use it when you want to know what keeps objects alive.
+		Long: `Use it when you want to know what keeps objects alive. An agent must record the JVM (` +
+			"`heapcam attach`" + `). ` + "`heapcam holders`, `paths` and `dominators`" + ` show what was recorded.
 
 The probe stops the JVM once and copies the references of all objects: addresses, but no values and no
 characters. The recording then also has the roots, and the names of classes and fields.

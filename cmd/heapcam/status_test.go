@@ -17,8 +17,8 @@ func TestRemarks(t *testing.T) {
 		t.Errorf("of one that is well: %q", r)
 	}
 	for want, change := range map[string]func(*session.Status){
-		"depth survivors was requested. Now in force: depth samples, sampling every 1024 KiB: the budget of 2 % is " +
-			"spent": func(s *session.Status) {
+		"depth survivors was requested. In force: depth samples, sampling every 1024 KiB. Reason: the budget of " +
+			"2 % is spent": func(s *session.Status) {
 			s.Depth, s.DepthWhy = "samples", "depth samples, sampling every 1024 KiB: the budget of 2 % is spent"
 		},
 		"paused: asked for by user shop": func(s *session.Status) {
@@ -58,7 +58,7 @@ func TestRemarks(t *testing.T) {
 	}
 }
 
-// TestUntilStuck: what goes on is waited for, and what does not is left behind.
+// TestUntilStuck waits for work that makes progress, and abandons work that does not.
 func TestUntilStuck(t *testing.T) {
 	failed := errors.New("failed")
 	err, answered := untilStuck(time.Minute, func(tick func()) error {

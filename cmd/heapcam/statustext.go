@@ -74,6 +74,9 @@ func (o *statusOptions) recordings(all []session.Status) {
 		}
 		t.Row(s.ID, state(s.Phase), s.Collections, live, ui.Bytes(s.TraceBytes), share,
 			s.Dropped.RingEpochs+s.Dropped.StoreEpochs, since(s.Since))
+		if who := s.Resource.String(); who != "" {
+			t.Under(2, ui.Sprintf("service: %s", who))
+		}
 		about = append(about, remarks(&s)...)
 	}
 	t.Write(ui.Stdout)
@@ -89,9 +92,18 @@ func (o *statusOptions) recordings(all []session.Status) {
 	if len(about) > 0 {
 		ui.Section(ui.Stdout, "Notes")
 		for _, line := range about {
-			ui.Fprintf(ui.Stdout, "  %s\n", line)
+			ui.Beside(ui.Stdout, "  ", line)
 		}
 	}
+}
+
+// reasoned makes two sentences of "what is in force: why".
+func reasoned(why string) string {
+	what, reason, ok := strings.Cut(why, ": ")
+	if !ok {
+		return why
+	}
+	return what + ". Reason: " + reason
 }
 
 // defaultDepth needs no word.
@@ -220,9 +232,9 @@ func remarks(s *session.Status) (out []ui.Text) {
 	}
 	switch {
 	case s.DepthWhy != "" && s.Depth != s.DepthAsked:
-		say("depth %s was requested. Now in force: %s", s.DepthAsked, s.DepthWhy)
+		say("depth %s was requested. In force: %s", s.DepthAsked, reasoned(s.DepthWhy))
 	case s.Depth != "" && s.Depth != defaultDepth && s.DepthWhy != "":
-		say("recorded at %s", s.DepthWhy)
+		say("recorded at %s", reasoned(s.DepthWhy))
 	case s.Depth != "" && s.Depth != defaultDepth:
 		say("recorded at depth %s", s.Depth)
 	}

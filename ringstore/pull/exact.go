@@ -282,7 +282,10 @@ func cutAt(opt Options, wall int64, newest uint64) (*cutting, error) {
 	return c, nil
 }
 
-// nothingIn says that no collection falls into the time that was asked for.
-func nothingIn(dir string) error {
-	return fmt.Errorf("%s has no data of this time (%w)", dir, os.ErrNotExist)
+// nothing says that no collection falls into the time that was asked for. It is an os.ErrNotExist.
+type nothing struct{ dir string }
+
+func (e nothing) Error() string {
+	return e.dir + " has no data of this time: `heapcam report` shows which time it covers"
 }
+func (nothing) Unwrap() error { return os.ErrNotExist }

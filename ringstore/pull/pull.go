@@ -58,7 +58,7 @@ func Pull(ctx context.Context, dir string, w io.Writer, opt Options) (*recording
 	}
 	names, wall, newest := pick(opt.FS, dir, all.Files, opt)
 	if len(names) == 0 {
-		return nil, nothingIn(dir)
+		return nil, nothing{dir}
 	}
 	p := &puller{fs: opt.FS, opt: opt, t: tar.NewWriter(w)}
 	p.m = &recording.Manifest{Schema: "heapcam.manifest/1", Created: time.Now().UTC().Truncate(time.Second),
@@ -75,6 +75,7 @@ func Pull(ctx context.Context, dir string, w io.Writer, opt Options) (*recording
 	}
 	if !opt.Redact {
 		p.m.Host, _ = os.Hostname()
+		p.m.Resource = folder.ReadResource(opt.FS, dir)
 	}
 	defer p.end()
 	names = p.resume(names)
@@ -90,7 +91,7 @@ func Pull(ctx context.Context, dir string, w io.Writer, opt Options) (*recording
 		}
 	}
 	if opt.Exact && len(p.m.Files) == 0 {
-		return nil, nothingIn(dir)
+		return nil, nothing{dir}
 	}
 	return p.m, p.finish()
 }

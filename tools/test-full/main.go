@@ -1,4 +1,4 @@
-// Command test-full runs all tests of the repository, the long ones too, and goes on where an earlier run was stopped.
+// Command test-full runs all tests of the repository, the long ones too. It continues where an earlier run was stopped.
 //
 //	test-full [-again] [PACKAGE ...]
 //	test-full -page

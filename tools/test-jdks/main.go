@@ -5,9 +5,9 @@
 //
 // A JDK that is installed in /usr/lib/jvm runs there; others run in a Debian root that tools/jdk-root makes. The
 // results are in docs/benchmarks/jdks.json, and docs/reference/jdks.md is made from them; -page makes the page alone.
-// What has passed with this version of the probe and of the JDK is not run again unless -again is given, so an
-// interrupted run goes on where it ended. -forget runs all, and writes no file of docs. The exit status is 1 if a test
-// failed.
+// What has passed with this version of the probe and of the JDK is not run again unless -again is given. So an
+// interrupted run continues where it ended. -forget runs all, and writes no file of docs. The exit status is 1 if a
+// test failed.
 package main
 
 import (

@@ -1,8 +1,10 @@
-// Package columns rearranges blocks so that a general compressor packs them better and sooner: the tokens of walks and
-// lists, whose types, lengths and destinations alternate in the stream, become columns, and the symbols that are
-// frequent become single bytes. It is a pure transformation of bytes: Decode gives back exactly what Encode was given,
-// whatever that was; what does not parse as blocks or tokens stays as it is. It does not compress and keeps nothing
-// that a reader needs outside the result, so that a lost frame costs only itself.
+// Package columns rearranges blocks so that a general compressor packs them better and faster. In the stream, types,
+// lengths and destinations of the tokens of walks and lists alternate. Here each of them becomes a column, and frequent
+// symbols become single bytes.
+//
+// It is a pure transformation of bytes: Decode gives back exactly what Encode was given, whatever that was. What does
+// not parse as blocks or tokens stays as it is. It does not compress. The result holds all that a reader needs, so a
+// lost frame costs only itself.
 //
 // The layout is drawn in docs/format/ring-file.md ("Columns").
 package columns

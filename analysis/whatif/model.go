@@ -1,0 +1,234 @@
+package whatif
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/heapcam/heapcam/analysis/lifetimes"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Model predicts the collections of one recorded program. New makes one.
+type Model struct {
+	// Recorded is the heap of the recording: sizes as they were in most of it.
+	Recorded Config
+	Pauses   *PauseModel
+	// Doubts are reasons why the recording does not have what the model assumes.
+	Doubts []string
+	// Known says that full collections were recorded: then it is known when objects in old space died.
+	Known bool
+
+	tape  *lifetimes.Tape
+	curve *lifetimes.Curve
+	shape shape
+}
+
+// shape is how a configuration follows from sizes.
+type shape struct {
+	align, ratio uint64 // words; eden : survivor space
+	threshold    int
+}
+
+// Errors of New.
+var (
+	ErrCollector = errors.New("heapcam whatif needs a recording of the Serial or the Parallel collector: record with " +
+		"-XX:+UseParallelGC")
+	ErrNoYoung = errors.New("the recording has no young collection with object data")
+)
+
+// New fits a model on the lifetimes of a recording.
+func New(t *lifetimes.Tape) (*Model, error) {
+	if c := t.JVM.Collector; c != trace.CollectorSerial && c != trace.CollectorParallel {
+		return nil, ErrCollector
+	}
+	m := &Model{tape: t, curve: t.All.Curve(), Pauses: FitPauses(t)}
+	var edens, survivors, olds []uint64
+	causes := map[string]int{}
+	for i := range t.Epochs {
+		e := &t.Epochs[i]
+		if e.Eden > 0 && e.Old > 0 {
+			edens, survivors, olds = append(edens, e.Eden), append(survivors, e.Survivor), append(olds, e.Old)
+		}
+		m.Known = m.Known || e.Kind == trace.PauseFull
+		switch e.Cause {
+		case "Allocation Failure", "Ergonomics", "":
+		default:
+			causes[e.Cause]++
+		}
+	}
+	if len(edens) == 0 {
+		return nil, ErrNoYoung
+	}
+	slices.Sort(edens)
+	slices.Sort(survivors)
+	slices.Sort(olds)
+	mid := len(edens) / 2
+	m.Recorded = Config{Collector: t.JVM.Collector, Eden: edens[mid], Survivor: survivors[mid], Old: olds[mid]}
+	m.shape = shape{align: 512 << 10 / 8, threshold: m.threshold()}
+	if t.JVM.Collector == trace.CollectorSerial {
+		m.shape.align = 64 << 10 / 8
+	}
+	m.shape.ratio = max(1, (m.Recorded.Eden+m.Recorded.Survivor/2)/max(1, m.Recorded.Survivor))
+	m.Recorded.Threshold = m.shape.threshold
+	m.doubt(edens, olds, causes)
+	return m, nil
+}
+
+// threshold gives the tenuring threshold of the recorded JVM: the age at which most was promoted while the survivor
+// space had room. A recording that shows none has the JVM's default.
+func (m *Model) threshold() int {
+	best, words, all := 0, uint64(0), uint64(0)
+	for age, n := range m.tape.Tenured {
+		if all += n; n > words {
+			best, words = age, n
+		}
+	}
+	switch {
+	case all > 0 && m.tape.JVM.Collector == trace.CollectorParallel:
+		return best
+	}
+	return 15
+}
+
+// doubt notes what the model does not cover.
+func (m *Model) doubt(edens, olds []uint64, causes map[string]int) {
+	n := len(edens)
+	if edens[n-1]-edens[0] > edens[n-1]/20 || olds[n-1]-olds[0] > olds[n-1]/20 {
+		m.Doubts = append(m.Doubts, "the JVM changed the sizes of its spaces (adaptive sizing); record with "+
+			"-XX:-UseAdaptiveSizePolicy, -Xms equal to -Xmx, and -Xmn")
+	}
+	var names []string
+	for c := range causes {
+		names = append(names, c)
+	}
+	slices.Sort(names)
+	for _, c := range names {
+		m.Doubts = append(m.Doubts, fmt.Sprintf("%d collections had a cause that does not depend on the heap's size: "+
+			"%s",
+			causes[c], c))
+	}
+	if m.tape.Lost > 0 {
+		m.Doubts = append(m.Doubts, fmt.Sprintf("data is missing: nothing more is known of %d objects", m.tape.Lost))
+	}
+}
+
+// Sized gives the configuration of a young generation and an old space of so many bytes, as the JVM divides them.
+// ratio is eden's size in survivor spaces, 0 for the recorded one; threshold is negative for the recorded one.
+func (m *Model) Sized(collector, young, old, ratio uint64, threshold int) Config {
+	a := m.shape.align
+	if collector == trace.CollectorSerial {
+		a = 64 << 10 / 8
+	}
+	if ratio == 0 {
+		ratio = m.shape.ratio
+	}
+	if threshold < 0 {
+		threshold = m.shape.threshold
+		if collector != m.tape.JVM.Collector {
+			threshold = 15
+		}
+	}
+	y := young / 8 / a * a
+	survivor := max(a, y/(ratio+2)/a*a)
+	return Config{Collector: collector, Eden: y - min(y, 2*survivor), Survivor: survivor, Old: old / 8 / a * a,
+		Threshold: threshold}
+}
+
+// Span is a predicted value and the interval that it lies in.
+type Span struct {
+	Value float64 `json:"value"` // with the deaths that are likeliest
+	Low   float64 `json:"low"`   // end of the interval
+	High  float64 `json:"high"`  // end of the interval
+}
+
+// figures are what one simulation gives, or what was measured.
+type figures struct {
+	minor, full, seconds, share, longest, copied, promoted, oldMost, live float64
+	exhausted                                                             bool
+}
+
+// program gives how long the program itself ran, in seconds, up to the end of the input.
+func (m *Model) program() float64 {
+	ns, last := 0.0, m.tape.End()
+	for i := range m.tape.Epochs {
+		ns += float64(m.tape.Epochs[i].Mutator)
+	}
+	if last > 0 {
+		ns *= float64(last+m.tape.Tail) / float64(last)
+	}
+	return ns / 1e9
+}
+
+func (m *Model) figures(o *Outcome) figures {
+	total, longest := m.Pauses.Total(o)
+	f := figures{minor: float64(o.Minor), full: float64(o.Full), seconds: total, longest: longest,
+		copied: 8 * float64(o.Copied), promoted: 8 * float64(o.Promoted), oldMost: 8 * float64(o.OldMost),
+		live: 8 * float64(o.LiveMost), exhausted: o.Exhausted != Never}
+	f.share = total / max(1e-9, total+m.program())
+	return f
+}
+
+// runs says which inputs a prediction is made of: so many with deaths drawn, the earliest and the latest.
+const drawn = 3
+
+// Predict simulates all configurations, in parallel, with several inputs, and gives a prediction for each. done, if it
+// is not nil, is called as work proceeds with the share that is done. The error is that of ctx.
+func (m *Model) Predict(ctx context.Context, configs []Config, done func(share float64)) ([]Prediction, error) {
+	smallest := ^uint64(0)
+	for _, c := range configs {
+		smallest = min(smallest, c.Eden)
+	}
+	grain := max(2048, smallest/2048)
+	runs := make([][]figures, len(configs))
+	steps := make([][]Step, len(configs))
+	var mu sync.Mutex
+	n := 0
+	for k := range drawn + 2 {
+		how := Drawn
+		if k >= drawn {
+			how = []Deaths{Earliest, Latest}[k-drawn]
+		}
+		in := Observed(m.tape, m.curve, how, grain, uint64(k+1))
+		var wg sync.WaitGroup
+		room := make(chan struct{}, runtime.GOMAXPROCS(0))
+		for i := range configs {
+			if ctx.Err() != nil {
+				break
+			}
+			room <- struct{}{}
+			wg.Add(1)
+			go func() {
+				defer func() { <-room; wg.Done() }()
+				o := Simulate(in, configs[i], uint64(k+1))
+				f := m.figures(o)
+				mu.Lock()
+				defer mu.Unlock()
+				runs[i] = append(runs[i], f)
+				if k == 0 {
+					steps[i] = o.Steps
+				}
+				n++
+				if done != nil {
+					done(float64(n) / float64(len(configs)*(drawn+2)))
+				}
+			}()
+		}
+		wg.Wait()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]Prediction, len(configs))
+	for i := range configs {
+		out[i] = m.prediction(configs[i], runs[i])
+		out[i].steps = steps[i]
+	}
+	return out, nil
+}
+
+// collectors are the names of the collectors that can be simulated.
+var collectors = map[uint64]string{trace.CollectorSerial: "Serial", trace.CollectorParallel: "Parallel"}
