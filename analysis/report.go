@@ -106,12 +106,13 @@ var collectors = map[uint64]string{trace.CollectorSerial: "Serial", trace.Collec
 	trace.CollectorEpsilon: "Epsilon"}
 
 // MakeReport reads all of from. If from is a *heap.Census, the report is the same, but that errors in tokens are not
-// reported, and that Open may be set.
-func MakeReport(from heap.Reader) (*Report, error) {
+// reported, and that Open may be set. o is what the leak detector gets.
+func MakeReport(from heap.Reader, o leak.Options) (*Report, error) {
 	r := from.Position()
 	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{},
 		GrownSites: []sites.GrownRow{}, Sites: []sites.Row{}, Damage: []string{}}
 	h := leak.NewDetector()
+	h.Options = o
 	var first, last []heap.Count
 	var firstSites map[sites.Key]*sites.Tally
 	alive := sites.State{Symbols: r.Symbols} // after the last known collection

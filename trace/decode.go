@@ -13,6 +13,7 @@ type Meta struct {
 	Unlisted  []Unlisted
 	Storms    []Storm
 	Exhausted []Exhausted
+	Process   []Process
 	Resource  Resource // nil: the block says nothing of it
 }
 

@@ -19,7 +19,7 @@ func EncodeMeta(m Meta) Block {
 	if m.HasJVM && Concurrent(m.JVM.Collector) {
 		out.Version = ConcurrentVersion
 	}
-	if len(m.Resource) > 0 {
+	if len(m.Process) > 0 || len(m.Resource) > 0 {
 		out.Version = ResourceVersion
 	}
 	return out

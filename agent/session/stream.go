@@ -30,6 +30,8 @@ type stream struct {
 
 	sampledAt time.Time // when the cost of sampling was noted last
 	over      Phase     // what the session will be when all is stored, "": what status says
+
+	footprintAt time.Time // when the memory of the JVM's process was noted last
 }
 
 // learn takes in a META. It returns the notes that are new, and whether the JVM was described before, otherwise.
