@@ -33,7 +33,7 @@ CC_arm64 := $(if $(filter arm64,$(ARCH)),gcc,aarch64-linux-gnu-gcc) -mno-outline
 probe/lib/libheapcam-linux-%.so: $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/*.h)
 	@JH=$$(JAVA_HOME="$(JAVA_HOME)" tools/jdk-home) && \
 	$(CC_$*) -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -shared $(NOLIBC) -fvisibility=hidden $(CWARN) -isystem "$$JH/include" -isystem "$$JH/include/linux" \
-	    -DHC_PROBE_VERSION='"$(PROBE_VERSION)"' -Iprobe -include probe/libc.h probe/src/*.c -o $@.tmp -lgcc && mv $@.tmp $@
+	    -DHC_PROBE_VERSION='"$(PROBE_VERSION)"' -Iprobe -include probe/libc.h probe/src/*.c -o $@.tmp -lgcc -Wl,--strip-debug && mv $@.tmp $@
 
 probe-windows: setup $(DLL) ## compile the C probe for Windows (Debian: gcc-mingw-w64-x86-64)
 

@@ -217,16 +217,18 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.mu.Lock()
 		dirs := slices.Clone(a.watch)
 		a.mu.Unlock()
+		told := w.Events != nil // of each new ring, by the system
 		for _, d := range dirs {
-			if w.Events != nil && !watched[d] && w.Add(d) == nil {
+			if told && !watched[d] && w.Add(d) == nil {
 				watched[d] = true
 			}
+			told = told && watched[d]
 		}
 		again := a.scan(ctx, dirs)
 		a.logStuck()
 		poll := a.cfg.Poll
 		if poll == 0 {
-			if poll = pollSlow; again || time.Since(start) < fastPhase {
+			if poll = pollSlow; again || !told && time.Since(start) < fastPhase {
 				poll = pollFast
 			}
 		}

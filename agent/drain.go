@@ -25,6 +25,7 @@ func (a *Agent) Drain(ctx context.Context) error {
 			known[p] = e.s != nil || e.bad != nil || e.warned
 			if e.s != nil {
 				running = append(running, e.s)
+				e.s.Hurry()
 			}
 		}
 		a.mu.Unlock()

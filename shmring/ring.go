@@ -53,6 +53,9 @@ type Ring struct {
 
 	found atomic.Int64 // the JVM's pid as we count, once it was searched for
 
+	hurryOnce sync.Once
+	hurry     chan struct{} // closed by Hurry
+
 	looked    sync.Mutex // guards what follows: what is known of the JVM's mappings
 	lookedFor uint64     // inode
 	lookAt    uint64     // when they are looked through again, ns
@@ -137,7 +140,8 @@ func newRing(path string, f file, opt Options) (*Ring, error) {
 	case opt.StartTicks != 0 && opt.StartTicks != s.StartTicks:
 		return nil, &NotRingError{path, "made by an earlier process of this pid"}
 	}
-	r := &Ring{path: path, f: f, opt: opt, header: header, capacity: s.Capacity, tail: s.Tail, cursor: s.Tail}
+	r := &Ring{path: path, f: f, opt: opt, header: header, capacity: s.Capacity, tail: s.Tail, cursor: s.Tail,
+		hurry: make(chan struct{})}
 	copy(r.fixed[:], h)
 	return r, nil
 }

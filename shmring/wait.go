@@ -7,17 +7,19 @@ import (
 
 // Bounds of Wait's polling: quick while data flows, at rest ten looks a second (each is two or three preads).
 const (
-	pollMin   = time.Millisecond
-	pollMax   = 100 * time.Millisecond
-	beatEvery = uint64(time.Second)
-	lookEvery = 500 * time.Millisecond // for a producer that died
+	pollMin = time.Millisecond
+	pollMax = 100 * time.Millisecond
+	// pollHurried is pollMax once somebody waits for the end (Hurry).
+	pollHurried = 5 * time.Millisecond
+	beatEvery   = uint64(time.Second)
+	lookEvery   = 500 * time.Millisecond // for a producer that died
 )
 
 // Wait returns nil as soon as committed data lies behind the cursor. It keeps the agent's heartbeat going. When
 // nothing is left to read and nothing will come it gives ErrEnded or ErrGone; it does so in that order: all that was
 // committed is read first. Other errors: the context's, and those of Read.
 func (r *Ring) Wait(ctx context.Context) error {
-	poll := pollMin
+	poll, most, hurry := pollMin, pollMax, r.hurry
 	var timer *time.Timer
 	var lastLook time.Time
 	for {
@@ -61,11 +63,21 @@ func (r *Ring) Wait(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-hurry:
+			hurry, most = nil, pollHurried
+			poll = 0
 		case <-timer.C:
 		}
-		poll = min(poll*2, pollMax)
+		poll = min(max(poll*2, pollMin), most)
 	}
 }
+
+// Hurry makes Wait look more often from now on: somebody waits until the ring has been read to its end. Any goroutine
+// may call it, also more than once.
+func (r *Ring) Hurry() { r.hurryOnce.Do(func() { close(r.hurry) }) }
+
+// Hurried is closed once Hurry was called.
+func (r *Ring) Hurried() <-chan struct{} { return r.hurry }
 
 // waitStep beats if it is time and gives the backlog.
 func (r *Ring) waitStep() (uint64, error) {

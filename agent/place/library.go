@@ -15,6 +15,15 @@ func libraryName(b []byte) string {
 
 // holds says whether r gives b and nothing else; it reads no more than needed to tell.
 func holds(r io.Reader, b []byte) bool {
-	have, err := io.ReadAll(io.LimitReader(r, int64(len(b))+1))
-	return err == nil && bytes.Equal(have, b)
+	part := make([]byte, 32<<10) // not all of it: fresh memory is what takes the time
+	for {
+		n, err := r.Read(part)
+		if n > len(b) || !bytes.Equal(part[:n], b[:n]) {
+			return false
+		}
+		b = b[n:]
+		if err != nil {
+			return err == io.EOF && len(b) == 0
+		}
+	}
 }

@@ -162,6 +162,7 @@ func (s *Session) record(ctx context.Context) error {
 			!s.syncs.urgent() {
 			select {
 			case <-ctx.Done():
+			case <-s.ring.Hurried():
 			case <-time.After(gather):
 			}
 		}

@@ -94,6 +94,9 @@ func (s *Session) Detach(by string) error {
 	return s.ring.Detach()
 }
 
+// Hurry makes the session store what there is without waiting for more: somebody waits for its end.
+func (s *Session) Hurry() { s.ring.Hurry() }
+
 // Ended says whether the JVM or its recording has ended, though the ring may not be drained yet.
 func (s *Session) Ended() bool {
 	life, err := s.ring.Alive()

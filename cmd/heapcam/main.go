@@ -7,6 +7,8 @@ package main
 import (
 	"errors"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,6 +25,7 @@ var (
 )
 
 func main() {
+	collectLate()
 	code, attended := 0, false
 	if c, _, err := newRoot().Find(os.Args[1:]); err == nil && leavesDisk(c) {
 		code, attended = attend.Run()
@@ -34,6 +37,20 @@ func main() {
 	}
 	ui.Flush()
 	os.Exit(code)
+}
+
+// firstCollection is how large the heap may grow before Go's collector runs for the first time, in units of its usual
+// 4 MiB: a short command needs none.
+const firstCollection = 8
+
+// collectLate has the first collection of our own heap come later, unless GOGC says what the user wants. After it the
+// heap may double between two collections, as usual.
+func collectLate() {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	usual := debug.SetGCPercent(100 * firstCollection)
+	runtime.SetFinalizer(new(*int), func(**int) { debug.SetGCPercent(usual) })
 }
 
 // run executes one command line and gives its exit code.

@@ -140,6 +140,10 @@ func newEncoder(level zstd.EncoderLevel) (*zstd.Encoder, error) {
 		zstd.WithWindowSize(zstdWindow))
 }
 
+// smallFrame is the size, bytes, below which the better level gains little: its tables are 10 MB, and most of the time
+// of a small frame would go into their memory.
+const smallFrame = 32 << 10
+
 func (e effort) encoder() (*zstd.Encoder, error) {
 	if e == effortBest {
 		return best()
@@ -198,6 +202,9 @@ func (p *Packer) pack(e effort, parts [][]byte, raw int) (codec uint8, stored []
 			return codecS2, p.zip
 		}
 		e = effortFast
+	}
+	if raw < smallFrame {
+		e = min(e, effortFast)
 	}
 	z, err := e.encoder()
 	quick, err2 := fast()
