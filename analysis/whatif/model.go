@@ -37,6 +37,9 @@ type shape struct {
 var (
 	ErrCollector = errors.New("heapcam whatif needs a recording of the Serial or the Parallel collector: record with " +
 		"-XX:+UseParallelGC")
+	ErrNoConfig = errors.New("none of these sizes makes a heap: eden and two survivor spaces have to fit in --young, " +
+		"and " +
+		"--young in --heap")
 	ErrNoYoung = errors.New("the recording has no young collection with object data")
 )
 
@@ -72,7 +75,7 @@ func New(t *lifetimes.Tape) (*Model, error) {
 	if t.JVM.Collector == trace.CollectorSerial {
 		m.shape.align = 64 << 10 / 8
 	}
-	m.shape.ratio = max(1, (m.Recorded.Eden+m.Recorded.Survivor/2)/max(1, m.Recorded.Survivor))
+	m.shape.ratio = m.Recorded.ratio()
 	m.Recorded.Threshold = m.shape.threshold
 	m.doubt(edens, olds, causes)
 	return m, nil
