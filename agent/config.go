@@ -11,6 +11,7 @@ import (
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -73,6 +74,8 @@ type Config struct {
 	Poll time.Duration
 	// Accept, if set, decides on each ring before it is acquired; false: it is not recorded.
 	Accept func(path string) bool
+	// Attributes, if set, gives the attributes of OpenTelemetry that the rules of heapcam.yaml set for a JVM.
+	Attributes func(config.JVM) map[string]string
 	// Others, if set, gives the JVMs that are not recorded, for status.
 	Others func() []api.Other
 	// Switch names a file: while it is there nothing is recorded on this host ("": there is no such switch). Probes

@@ -20,9 +20,9 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestHangingDisk has the disk hang, and not fail, for the recording of one JVM and for the opening of another one's:
-// the recording of a third goes on, a fourth that comes meanwhile is recorded, status answers, the watchdog sees an
-// agent that lives, and everything is reported. Nothing is lost that the shared rings can hold.
+// TestHangingDisk makes calls to the disk hang for one JVM's recording, and for the opening of a second JVM's. A third
+// recording continues, a fourth JVM that starts meanwhile is recorded, status answers, and the watchdog sees a living
+// agent. Everything is reported. Nothing is lost that the shared rings have room for.
 func TestHangingDisk(t *testing.T) {
 	t.Parallel()
 	m := faultfs.New(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestIncidents: a JVM that runs out of memory again and again leaves one incident, one more when it goes without
-// goodbye, and the log and status tell of each, of one that was made by hand as well.
+// TestIncidents: a JVM that runs out of memory again and again leaves one incident, and one more if it ends without an
+// end marker. The log and status report each incident, also one that a user froze.
 func TestIncidents(t *testing.T) {
 	r := &rig{t: t, dir: t.TempDir()}
 	var log logBuffer

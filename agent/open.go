@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // session makes a session of the ring that open opens.
@@ -43,6 +45,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session.Session, error) {
 		find = func() (int, bool) { return producer(ring, h) }
 		name = h.Name
 	}
+	var resource trace.Resource
 	host, here := find()
 	if here {
 		// The header is the word of whoever made the file: nobody makes a ring in the name of another user's JVM.
@@ -50,9 +53,12 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session.Session, error) {
 			return nil, &ForgedError{Path: ring.Path(), Owner: ring.Owner(), PID: host, UID: uid}
 		}
 		pid, name = host, ProcessName(host)
+		if j, err := jvms.Inspect(host); err == nil && j.StartTicks == h.StartTicks {
+			resource = j.Resource(a.cfg.Attributes)
+		}
 	} else if w, ok := a.recorded(h.Session, ring.Owner()); ok {
 		// What is left in the ring refers to definitions that are stored there alone.
-		pid, name = w.PID, w.Name
+		pid, name, resource = w.PID, w.Name, w.Resource
 	}
 	fresh, err := ring.Acquire()
 	if err != nil {
@@ -64,7 +70,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session.Session, error) {
 	id := session.FolderName(name, pid, h.StartTicks)
 	who := ringstore.Identity{
 		Session: h.Session, Name: name, PID: pid, UID: ring.Owner(), NSPID: h.PID, StartTicks: h.StartTicks,
-		VM: h.JVM, Probe: h.Probe,
+		VM: h.JVM, Probe: h.Probe, Resource: resource,
 	}
 	st, dir, err := a.openStore(id, who)
 	if err != nil {

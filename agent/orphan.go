@@ -13,6 +13,7 @@ import (
 
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/trace"
 )
 
 const (
@@ -82,6 +83,8 @@ type whose struct {
 	Session    string `json:"session"`
 	Name       string `json:"name"`
 	UID        int    `json:"uid"`
+
+	Resource trace.Resource `json:"resource"`
 }
 
 func whoseRecording(dir string) (w whose, ok bool) {
@@ -89,7 +92,9 @@ func whoseRecording(dir string) (w whose, ok bool) {
 	if err != nil || ringstore.CheckDocument(ringstore.RecordingName, b) != nil {
 		return w, false
 	}
-	return w, json.Unmarshal(b, &w) == nil && w.PID > 0 && w.StartTicks != 0
+	ok = json.Unmarshal(b, &w) == nil
+	w.Resource = w.Resource.Clean()
+	return w, ok && w.PID > 0 && w.StartTicks != 0
 }
 
 // takeOverOrphans continues recordings below Out whose JVMs run and whose rings are orphaned: not in a watched folder,

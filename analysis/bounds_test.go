@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"github.com/heapcam/heapcam/analysis/leak"
 	"slices"
 	"testing"
 
@@ -55,7 +56,7 @@ func TestSameBounds(t *testing.T) {
 				rows[k]++
 			}
 		}
-		rep, err := MakeReport(open())
+		rep, err := MakeReport(open(), leak.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

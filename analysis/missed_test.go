@@ -35,7 +35,7 @@ func TestMissed(t *testing.T) {
 		}
 		return heap.NewReplay(&analysistest.Source{B: src})
 	}
-	rep, err := MakeReport(make4())
+	rep, err := MakeReport(make4(), leak.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestFloors(t *testing.T) {
 			}
 			bs = append(bs, e.Blocks...)
 		}
-		rep, err := MakeReport(heap.NewReplay(&analysistest.Source{B: bs}))
+		rep, err := MakeReport(heap.NewReplay(&analysistest.Source{B: bs}), leak.Options{})
 		if err != nil || rep.OldCollections != old {
 			t.Errorf("%v, %d old collections of %d", err, rep.OldCollections, old)
 		}

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"bytes"
+	"github.com/heapcam/heapcam/analysis/leak"
 	"io"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func TestReportOfARamp(t *testing.T) {
 		t.Fatalf("not what this test needs: from %d, complete after %d of %d", first, complete, last)
 	}
 	open := func() *rolledBlocks { c := append(rolledBlocks{}, all...); return &c }
-	rep, err := MakeReport(heap.NewReplay(open()))
+	rep, err := MakeReport(heap.NewReplay(open()), leak.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

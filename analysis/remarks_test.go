@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"github.com/heapcam/heapcam/analysis/leak"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func TestSitesCut(t *testing.T) {
 			Collector: trace.CollectorSerial, Align: 8, HeapWords: 1 << 20, Depth: 1}})}, c.blocks...)
 		src = append(src, trace.EncodeEpoch(&trace.Epoch{Pause: trace.Pause{GC: 1, Kind: trace.PauseYoung,
 			Depth: trace.DepthSamples, Start: 3e9, Dur: 1e6}}))
-		rep, err := MakeReport(heap.NewReplay(&analysistest.Source{B: src}))
+		rep, err := MakeReport(heap.NewReplay(&analysistest.Source{B: src}), leak.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

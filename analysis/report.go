@@ -52,6 +52,7 @@ type GrownClass struct {
 type Report struct {
 	Schema      string          `json:"schema"`
 	JVM         string          `json:"jvm"`
+	Resource    trace.Resource  `json:"resource,omitempty"` // attributes of OpenTelemetry: whose recording it is
 	Collector   string          `json:"collector"`
 	From        time.Time       `json:"from"`
 	To          time.Time       `json:"to"`
@@ -105,12 +106,13 @@ var collectors = map[uint64]string{trace.CollectorSerial: "Serial", trace.Collec
 	trace.CollectorEpsilon: "Epsilon"}
 
 // MakeReport reads all of from. If from is a *heap.Census, the report is the same, but that errors in tokens are not
-// reported, and that Open may be set.
-func MakeReport(from heap.Reader) (*Report, error) {
+// reported, and that Open may be set. o is what the leak detector gets.
+func MakeReport(from heap.Reader, o leak.Options) (*Report, error) {
 	r := from.Position()
 	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{},
 		GrownSites: []sites.GrownRow{}, Sites: []sites.Row{}, Damage: []string{}}
 	h := leak.NewDetector()
+	h.Options = o
 	var first, last []heap.Count
 	var firstSites map[sites.Key]*sites.Tally
 	alive := sites.State{Symbols: r.Symbols} // after the last known collection
@@ -198,6 +200,7 @@ func (rep *Report) collection(r *heap.Symbols, c *heap.Collection) CollectionRow
 // ending takes in what r, at its end, says of the recording and of how complete it is.
 func (rep *Report) ending(r *heap.Cursor) {
 	rep.JVM, rep.Collector, rep.Samples = r.JVM.VM, collectors[r.JVM.Collector], r.Taken
+	rep.Resource = r.Resource
 	if r.SitesCut != nil {
 		rep.SitesCut = r.SitesCut.String()
 	}

@@ -3,6 +3,7 @@ package analysis
 import (
 	"bytes"
 	"encoding/json"
+	"github.com/heapcam/heapcam/analysis/leak"
 	"io"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func TestReport(t *testing.T) {
 				epochs++
 			}
 		}
-		rep, err := MakeReport(heap.NewReplay(&analysistest.Source{B: append(bs, m.End())}))
+		rep, err := MakeReport(heap.NewReplay(&analysistest.Source{B: append(bs, m.End())}), leak.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +68,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("a report that was read says otherwise:\n%s\n%s", &text, &again)
 		}
 	}
-	rep, err := MakeReport(heap.NewReplay(&analysistest.Source{}))
+	rep, err := MakeReport(heap.NewReplay(&analysistest.Source{}), leak.Options{})
 	if err != nil || rep.FirstLook == "" {
 		t.Errorf("empty recording: %v", err)
 	}

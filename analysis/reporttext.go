@@ -99,6 +99,9 @@ func (rep *Report) writeWindow(w io.Writer) {
 	ui.Section(w, "Recording")
 	flow := func(s string) ui.Flow { return ui.Flow(s) }
 	ui.Datum(w, "JVM", ui.Sprintf("%s, %s collector", rep.JVM, rep.Collector))
+	if who := rep.Resource.String(); who != "" {
+		ui.Datum(w, "Service", ui.Sprintf("%s", who))
+	}
 	ui.Field(w, "Time", ui.Flowf("%s to %s (%s)", flow(rep.From.Local().Format(time.DateTime)),
 		flow(ui.Clock(rep.To)), flow(ui.Nanoseconds(rep.WindowNS))))
 	ui.Datum(w, "End", ui.Prose(rep.End))

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"github.com/heapcam/heapcam/analysis/leak"
 	"io"
 	"iter"
 	"os"
@@ -57,7 +58,7 @@ func BenchmarkRecording(b *testing.B) {
 						}
 					}
 				})
-				if _, err := MakeReport(c.reader(pulled{next, stop})); err != nil {
+				if _, err := MakeReport(c.reader(pulled{next, stop}), leak.Options{}); err != nil {
 					b.Fatal(err)
 				}
 				stop()

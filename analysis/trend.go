@@ -54,9 +54,9 @@ func Trend(r *heap.Replay, again func() ([]classify.Classifier, []classify.Filte
 	return t.report(collection.Each(r, func(c *heap.Collection) bool { return t.group(r.View(), c, again) }), most)
 }
 
-// TrendStates is Trend of the states that each hands to its function, in order, until that is false. All know the same
-// names, and samples walks over theirs: so classifiers are asked once for what comes again, if they look at no more
-// than types and samples.
+// TrendStates is Trend of the states that each passes to its function, in order, until the function returns false. All
+// states share their names and samples. So a classifier that looks only at types and samples is asked once for each of
+// them, and not once for each state.
 func TrendStates(
 	samples *heap.Sampling,
 	each func(func(*heap.View, *heap.Collection) bool) error,

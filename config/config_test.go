@@ -76,12 +76,33 @@ func TestErrors(t *testing.T) {
 		{"rules:\n  - match: {user: '[x'}\n", "h.yaml:2:19: user: "},
 		{"rules:\n  - record: maybe\n", "h.yaml:2:13: record must be true or false"},
 		{"rules:\n  - record: false\n    depth: full\n", "h.yaml:2:5: a rule with record: false must not set depth"},
+		{"rules:\n  - resource: {service.nam: x}\n",
+			`h.yaml:2:16: unknown key "service.nam"; did you mean "service.name"?`},
+		{"rules:\n  - resource: {service.name: [x]}\n", "h.yaml:2:30: service.name must be one value"},
 	} {
 		_, err := Parse("h.yaml", []byte(c.text), keys)
 		var e *Error
 		if !errors.As(err, &e) || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %s", c.text, err, c.want)
 		}
+	}
+}
+
+// TestServiceRules: a rule matches the service of a JVM, and names attributes for it.
+func TestServiceRules(t *testing.T) {
+	f, err := Parse("h.yaml", []byte(`rules:
+  - match: {service: "shop*"}
+    resource: {service.name: shop, deployment.environment.name: production}
+`), keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := f.Decide(JVM{Service: "shop-7"})
+	if r == nil || r.Resource["service.name"] != "shop" || len(r.Resource) != 2 || !r.Record {
+		t.Errorf("%+v", r)
+	}
+	if r := f.Decide(JVM{Service: "other"}); r != nil {
+		t.Errorf("another service: %+v", r)
 	}
 }
 

@@ -21,14 +21,15 @@ const (
 	sampleRules = `
 # ---- Rules
 # The first rule that matches a JVM decides. If no rule matches, heapcam records the JVM. All conditions of a match
-# must be true: user, main (main class or jar), flag (one of the JVM's options), cgroup, unit (of systemd), container
-# (true: the JVM has a root folder of its own). Patterns may contain *, ? and [a-z]. A rule may set, for the JVMs that
-# it matches:
+# must be true: user, main (main class or jar), flag (one of the JVM's options), cgroup, unit (of systemd), service
+# (as heapcam doctor prints it), container (true: the JVM has a root folder of its own). Patterns
+# may contain *, ? and [a-z]. A rule may set attributes of OpenTelemetry (resource), and for the JVMs that it matches:
 %s#rules:
 #  - match: {user: jenkins, main: "*Tool"}
 #    record: false
 #  - match: {unit: shop.service}
 #    depth: full
+#    resource: {service.name: shop, deployment.environment.name: production}
 `
 	sampleWidth = 112
 )

@@ -13,6 +13,7 @@ type JVM struct {
 	Cgroup, Unit string // path below the hierarchy's root; the systemd unit in it, if any
 	Container    bool
 	Flags        []string // the VM's options
+	Service      string   // service.name, as found without rules
 }
 
 // Rule says whether and how heapcam records the JVMs that it matches. Patterns are those of path.Match, but * also
@@ -24,24 +25,33 @@ type Rule struct {
 	Cgroup    string    `json:"cgroup,omitempty"`
 	Unit      string    `json:"unit,omitempty"`
 	Flag      string    `json:"flag,omitempty"`
+	Service   string    `json:"service,omitempty"`
 	Container *bool     `json:"container,omitempty"`
 	Record    bool      `json:"record"`
 	Settings  []Setting `json:"settings,omitempty"` // for these JVMs, instead of the file's
+	// Resource are attributes of OpenTelemetry for these JVMs, where neither process nor environment names them.
+	Resource map[string]string `json:"resource,omitempty"`
 }
 
-var matchKeys = []string{"user", "main", "cgroup", "unit", "flag", "container"}
+// attributes are those of OpenTelemetry that a rule may set.
+var attributes = []string{"service.name", "service.namespace", "service.version", "service.instance.id",
+	"deployment.environment.name", "host.name", "k8s.cluster.name", "k8s.namespace.name"}
+
+var matchKeys = []string{"user", "main", "cgroup", "unit", "flag", "service", "container"}
 
 func (p *parser) rules(n *yaml.Node) error {
 	if n.Kind != yaml.SequenceNode {
 		return p.fail(n, "rules must be a list (- match: …)")
 	}
-	known := append([]string{"match", "record"}, p.keys.JVM...)
+	known := append([]string{"match", "record", "resource"}, p.keys.JVM...)
 	for _, item := range n.Content {
 		r := Rule{Line: item.Line, Record: true}
 		err := p.pairs(item, "a rule", known, func(key string, _, v *yaml.Node) (err error) {
 			switch key {
 			case "match":
 				return p.match(&r, v)
+			case "resource":
+				return p.resource(&r, v)
 			case "record":
 				r.Record, err = p.boolean(key, v)
 				return err
@@ -63,8 +73,19 @@ func (p *parser) rules(n *yaml.Node) error {
 	return nil
 }
 
+// resource reads the attributes that a rule sets.
+func (p *parser) resource(r *Rule, n *yaml.Node) error {
+	r.Resource = map[string]string{}
+	return p.pairs(n, "resource", attributes, func(key string, _, v *yaml.Node) error {
+		text, err := p.scalar(key, v)
+		r.Resource[key] = text
+		return err
+	})
+}
+
 func (p *parser) match(r *Rule, n *yaml.Node) error {
-	to := map[string]*string{"user": &r.User, "main": &r.Main, "cgroup": &r.Cgroup, "unit": &r.Unit, "flag": &r.Flag}
+	to := map[string]*string{"user": &r.User, "main": &r.Main, "cgroup": &r.Cgroup, "unit": &r.Unit, "flag": &r.Flag,
+		"service": &r.Service}
 	return p.pairs(n, "match", matchKeys, func(key string, _, v *yaml.Node) error {
 		if key == "container" {
 			b, err := p.boolean(key, v)
@@ -109,7 +130,8 @@ func (r *Rule) Matches(j JVM) bool {
 			return false
 		}
 	}
-	return glob(r.User, j.User) && glob(r.Main, j.Main) && glob(r.Cgroup, j.Cgroup) && glob(r.Unit, j.Unit)
+	return glob(r.User, j.User) && glob(r.Main, j.Main) && glob(r.Cgroup, j.Cgroup) && glob(r.Unit, j.Unit) &&
+		glob(r.Service, j.Service)
 }
 
 // Decide gives the first rule that matches j. It gives nil if none matches: then heapcam records j with the settings of

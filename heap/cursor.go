@@ -70,6 +70,8 @@ type Findings struct {
 	// Exhausted are the failed allocations that the recorder noted, Storms the GC storms; at most maxDistress of each.
 	Exhausted []trace.Exhausted
 	Storms    []trace.Storm
+	// Process is the memory of the JVM's process over the window, at most maxProcess times, evenly.
+	Process []trace.Process
 	// Uncompacted says that listings may hold dead objects of regions that G1 on 17 did not compact: the probe could
 	// not tell them.
 	Uncompacted bool
@@ -79,19 +81,6 @@ func (f *Findings) fault(format string, args ...any) {
 	if len(f.Faults) < 1000 {
 		f.Faults = append(f.Faults, fmt.Sprintf(format, args...))
 	}
-}
-
-// maxDistress is how many failed allocations and storms a Cursor keeps.
-const maxDistress = 1000
-
-// distress keeps what a META block says of an exhausted heap.
-func (f *Findings) distress(b trace.Block) {
-	m, err := trace.DecodeMeta(b)
-	if err != nil { // Symbols.Meta has reported it
-		return
-	}
-	f.Exhausted = append(f.Exhausted, m.Exhausted[:min(len(m.Exhausted), maxDistress-len(f.Exhausted))]...)
-	f.Storms = append(f.Storms, m.Storms[:min(len(m.Storms), maxDistress-len(f.Storms))]...)
 }
 
 // Cursor walks over a stream, collection by collection. What happens to objects is the model's to say.

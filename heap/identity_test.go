@@ -9,9 +9,9 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestIdentity holds what is proven through pauses without object data against a model that knows where every object
-// went: none may be wrong. The births of the state before are replaced by the objects' own numbers, which
-// distinguish each object from all others.
+// TestIdentity compares the identities that are proven through pauses without object data with a model that knows the
+// new place of every object. None may be wrong. In the state before, births are replaced by numbers that are unique for
+// each object.
 func TestIdentity(t *testing.T) {
 	for name, col := range collectors {
 		for depth := uint64(trace.DepthSurvivors); depth <= trace.DepthFull; depth++ {

@@ -15,7 +15,7 @@
 /* ---- versions ---------------------------------------------------------------------------------------------------- */
 
 #define HC_ABI_VERSION 2            /* shared ring header; a reader refuses a later one */
-#define HC_FORMAT_VERSION 1         /* version byte of a probe's blocks, but for the next; the agent's META blocks: 2 */
+#define HC_FORMAT_VERSION 1         /* version byte of a probe's blocks, but for the next; the agent's META: 2, 5 */
 #define HC_FORMAT_SLICES 3          /* of SLICE, and of EPOCH with events of version 3 */
 #define HC_FORMAT_CONCURRENT 3      /* the same of a collector whose objects have no address */
 #define HC_FORMAT_REFS 4            /* of REFS */
@@ -57,6 +57,7 @@
 #define HC_EV_UNLISTED 5
 #define HC_EV_STORM 6
 #define HC_EV_EXHAUSTED 7
+#define HC_EV_RESOURCE 21           /* the agent's, in a block of version 5 */
 #define HC_EV_TYPE 8
 #define HC_EV_LOADER 9
 #define HC_EV_METHOD 10
@@ -67,6 +68,7 @@
 #define HC_EV_SAMPLEBASE 16
 #define HC_EV_SAMPLE 17
 #define HC_EV_WATCHED 18
+#define HC_EV_PROCESS 20            /* the agent's, in blocks of version 5 */
 #define HC_EV_PAUSE 24
 #define HC_EV_SPACE 25
 #define HC_EV_REGIONS 26

@@ -17,6 +17,7 @@ import (
 	"github.com/heapcam/heapcam/ringstore/pull"
 	"github.com/heapcam/heapcam/ringstore/recording"
 	"github.com/heapcam/heapcam/ringstore/segment"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // damaged makes a recording of three files of three frames each and lets change work on the second.
@@ -182,17 +183,20 @@ func TestSalvageContainer(t *testing.T) {
 // TestRedact: names of threads do not leave, all else does.
 func TestRedact(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rec")
-	s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, folder.Identity{Session: session, Name: "secretname"})
+	s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, folder.Identity{Session: session, Name: "secretname",
+		Resource: trace.Resource{trace.AttrPod: "customer-4713"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Rotate(append(note("plain"), threads("main", "customer-4711")...),
 		segment.FrameInfo{Source: 1, FirstGC: 3, LastGC: 4})
 	s.Append(threads("customer-4712"), segment.FrameInfo{Source: 2})
+	s.Append(trace.AppendBlock(nil, trace.EncodeMeta(trace.Meta{Resource: trace.Resource{
+		trace.AttrPod: "customer-4714"}})), segment.FrameInfo{Source: 3})
 	s.Close()
 	var out bytes.Buffer
 	m, err := pull.Pull(context.Background(), dir, &out, pull.Options{Redact: true})
-	if err != nil || !m.Redacted || m.Host != "" || m.FirstGC != 3 || m.LastGC != 4 {
+	if err != nil || !m.Redacted || m.Host != "" || m.Resource != nil || m.FirstGC != 3 || m.LastGC != 4 {
 		t.Fatalf("%+v %v", m, err)
 	}
 	p := filepath.Join(t.TempDir(), "x.heapcam")
@@ -215,7 +219,7 @@ func TestRedact(t *testing.T) {
 			t.Errorf("a name has left: %q", b.Payload)
 		}
 	}
-	if n != 3 {
+	if n != 4 {
 		t.Errorf("%d blocks", n)
 	}
 }

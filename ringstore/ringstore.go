@@ -12,6 +12,7 @@ import (
 	"github.com/heapcam/heapcam/ringstore/recording"
 	"github.com/heapcam/heapcam/ringstore/segment"
 	"github.com/heapcam/heapcam/ringstore/vfs"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // The names below are what the rest of heapcam knows of the packages under this one. They are here to stay: a caller
@@ -98,6 +99,9 @@ type (
 
 // RecordingName is the file of a ring folder that says whose it is.
 const RecordingName = folder.RecordingName
+
+// ReadResource gives the attributes of OpenTelemetry in recording.json of a folder; nil: none.
+func ReadResource(fs FS, dir string) trace.Resource { return folder.ReadResource(fs, dir) }
 
 // LookInto says which files of a ring folder are the recording's and which are others'. Errors: I/O errors.
 func LookInto(dir string) (Folder, error) { return folder.LookInto(dir) }

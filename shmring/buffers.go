@@ -72,7 +72,7 @@ func (p *bufferPool) put(b []byte) {
 	p.watch()
 }
 
-// watch sets the timer that drops what nobody asks for. mu is held.
+// watch sets the timer that frees buffers nobody has used for a while. The caller holds mu.
 func (p *bufferPool) watch() {
 	if p.timed {
 		return

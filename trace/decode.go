@@ -13,6 +13,8 @@ type Meta struct {
 	Unlisted  []Unlisted
 	Storms    []Storm
 	Exhausted []Exhausted
+	Process   []Process
+	Resource  Resource // nil: the block says nothing of it
 }
 
 // Defs is a decoded DEFS block. Order within each kind is that of the block; what has gone is gone after all

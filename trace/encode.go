@@ -19,6 +19,9 @@ func EncodeMeta(m Meta) Block {
 	if m.HasJVM && Concurrent(m.JVM.Collector) {
 		out.Version = ConcurrentVersion
 	}
+	if len(m.Process) > 0 || len(m.Resource) > 0 {
+		out.Version = ResourceVersion
+	}
 	return out
 }
 

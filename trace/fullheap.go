@@ -8,10 +8,15 @@ type FullHeap struct {
 	fulls uint64 // full collections in a row
 	after uint64 // bytes in use after the newest of them
 	end   uint64 // when that ended, ns since the probe began
+	last  uint64 // bytes in use after the newest collection of any kind
+	any   bool   // there was one
 }
 
 // fullShare is from which share of the heap on, in use after a full collection, it counts as full.
 const fullShare = 0.9
+
+// roomShare is up to which share of the heap, in use after the last collection, it surely had room.
+const roomShare = 0.7
 
 // Pause takes in a pause and the bytes in use after it. Stops of heapcam's own are no collections.
 func (f *FullHeap) Pause(kind, end, after uint64) {
@@ -21,6 +26,9 @@ func (f *FullHeap) Pause(kind, end, after uint64) {
 	case PauseWalk, PauseRemark, PauseCleanup:
 	default:
 		f.fulls = 0
+	}
+	if kind != PauseWalk {
+		f.last, f.any = after, true
 	}
 }
 
@@ -35,4 +43,27 @@ func (f *FullHeap) Cause(maxHeap uint64) string {
 	}
 	return fmt.Sprintf("the last full collection left the heap %.0f %% full: out of memory, most likely "+
 		"(ExitOnOutOfMemoryError, CrashOnOutOfMemoryError or a kill)", 100*float64(f.after)/float64(maxHeap))
+}
+
+// End says why a JVM that ended without a word ended, as far as its heap of at most maxHeap bytes shows it: the heap
+// was full (Cause), or it was not. p is the memory of its process, the newest that is known; its RSS may be 0. "": the
+// heap shows neither.
+func (f *FullHeap) End(maxHeap uint64, p Process) string {
+	if why := f.Cause(maxHeap); why != "" {
+		return why
+	}
+	if !f.any || maxHeap == 0 || float64(f.last) > roomShare*float64(maxHeap) {
+		return ""
+	}
+	text := fmt.Sprintf("not the heap: the last collection left %.0f %% of its maximum in use",
+		100*float64(f.last)/float64(maxHeap))
+	if p.RSS == 0 {
+		return text
+	}
+	text += fmt.Sprintf(", and the process had %d MiB resident", p.RSS>>20)
+	if p.Limit > 0 {
+		text += fmt.Sprintf("; its container used %.0f %% of %d MiB", 100*float64(min(p.Used, 2*p.Limit))/
+			float64(p.Limit), p.Limit>>20)
+	}
+	return text
 }

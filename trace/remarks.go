@@ -44,6 +44,14 @@ func (Exhausted) String() string { return exhaustedText }
 
 const exhaustedText = "the heap is exhausted: an allocation failed"
 
+// Process says what memory the JVM's process took, in bytes; 0: not known. What is resident (RSS) has Anon, which no
+// file has, so heap, metaspace, code, stacks and native memory. Heap is what the JVM committed for it. Metaspace is
+// what classes use of it. Code is all compiled code so far: the JVM does not count what it freed. Limit is that of the
+// memory cgroup, Used what the whole cgroup used.
+type Process struct {
+	Time, RSS, Anon, Swap, Threads, Heap, Metaspace, Code, Classes, Limit, Used uint64
+}
+
 // remark takes in an event of a META that is not the JVM's description.
 func (m *Meta) remark(r *row) {
 	n := &r.num
@@ -60,6 +68,10 @@ func (m *Meta) remark(r *row) {
 		m.Storms = append(m.Storms, Storm{n[0], n[1], n[2], n[3]})
 	case TagExhausted:
 		m.Exhausted = append(m.Exhausted, Exhausted{n[0], n[1]})
+	case TagProcess:
+		m.Process = append(m.Process, Process{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10]})
+	case TagResource:
+		m.Resource = m.Resource.with(r.str(0), r.str(1))
 	}
 }
 
@@ -83,7 +95,11 @@ func (m *Meta) appendRemarks(b []byte) []byte {
 	for _, x := range m.Exhausted {
 		b = putRemark(b, TagExhausted, []uint64{x.Time, x.Failed})
 	}
-	return b
+	for _, p := range m.Process {
+		b = putRemark(b, TagProcess, []uint64{p.Time, p.RSS, p.Anon, p.Swap, p.Threads, p.Heap, p.Metaspace, p.Code,
+			p.Classes, p.Limit, p.Used})
+	}
+	return m.Resource.appendTo(b)
 }
 
 // putRemark is put with numbers beyond their limits lowered to these. Agents copy them from counters of a ring, which a
@@ -129,6 +145,9 @@ func (m *Meta) First() (t uint64, ok bool) {
 	}
 	for _, s := range m.Sampling {
 		see(s.Time)
+	}
+	for _, p := range m.Process {
+		see(p.Time)
 	}
 	return t, ok
 }

@@ -19,6 +19,8 @@ func remarks() trace.Meta {
 			Largest: "largest classes: [B 500 objects 32000 bytes"}},
 		Storms:    []trace.Storm{{Time: 62e9, Span: 60e9, Collections: 31, NS: 30_500_000_000}},
 		Exhausted: []trace.Exhausted{{Time: 63e9, Failed: 2}},
+		Process: []trace.Process{{Time: 64e9, RSS: 300e6, Anon: 280e6, Swap: 1000, Threads: 23, Heap: 128 << 20,
+			Metaspace: 40e6, Code: 9e6, Classes: 7000, Limit: 512 << 20, Used: 310e6}},
 	}
 }
 
@@ -65,9 +67,11 @@ func TestRemarksBeyondLimits(t *testing.T) {
 		Unlisted:  []trace.Unlisted{{Time: most, GC: most, Objects: most, Bytes: most}},
 		Storms:    []trace.Storm{{Time: most, Span: most, Collections: most, NS: most}},
 		Exhausted: []trace.Exhausted{{Time: most, Failed: most}},
+		Process:   []trace.Process{{Time: most, RSS: most, Threads: most, Limit: most, Used: most}},
 	}))
 	if got, want := m.SitesCut[0], (trace.SitesCut{Time: trace.MaxTime, Samples: trace.MaxCount,
-		Folded: trace.MaxCount}); got != want || m.Sampling[0].NS != trace.MaxTime || len(m.Exhausted) != 1 {
+		Folded: trace.MaxCount}); got != want || m.Sampling[0].NS != trace.MaxTime || len(m.Exhausted) != 1 ||
+		m.Process[0].RSS != trace.MaxBytes {
 		t.Errorf("read %+v", m)
 	}
 }
@@ -77,7 +81,7 @@ func TestRemarksBeyondLimits(t *testing.T) {
 func TestOldNotes(t *testing.T) {
 	b := onlyBlock(t, "testdata/oldnotes.txt")
 	got, want := decodeMeta(t, b), remarks()
-	want.Storms = nil
+	want.Storms, want.Process = nil, nil
 	want.Exhausted[0].Failed = 0
 	want.Notes = []trace.Note{{Time: 64e9, Text: "paused: the host's switch is set"},
 		{Time: 65e9, Text: "cost: sampling much"}, {Time: 65e9, Text: "cost: sampling 99999999999999999999 ns"},

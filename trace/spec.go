@@ -24,6 +24,8 @@ const (
 	TagSampleBase  Tag = 16
 	TagSample      Tag = 17
 	TagWatched     Tag = 18
+	TagProcess     Tag = 20
+	TagResource    Tag = 21
 	TagPause       Tag = 24
 	TagSpace       Tag = 25
 	TagRegions     Tag = 26
@@ -216,7 +218,8 @@ const (
 // blockSpecs and events are the spec table: decoders check by it, text form and parser derive from it, and tests hold
 // stream.md and heapcam_abi.h against it.
 var blockSpecs = []BlockSpec{
-	{KindMeta, "META", []Tag{TagJVM, TagNote, TagSampling, TagSitesCut, TagUnlisted, TagStorm, TagExhausted}, false},
+	{KindMeta, "META", []Tag{TagJVM, TagNote, TagSampling, TagSitesCut, TagUnlisted, TagStorm, TagExhausted,
+		TagProcess, TagResource}, false},
 	{KindDefs, "DEFS", []Tag{TagType, TagLoader, TagMethod, TagFrame, TagThread, TagTypeGone, TagLoaderGone}, false},
 	{KindSamples, "SAMPLES", []Tag{TagSampleBase, TagSample, TagWatched}, false},
 	{KindEpoch, "EPOCH", []Tag{TagPause, TagSpace, TagRegions, TagAllocs, TagMoves, TagBirths, TagFreed, TagResolved,
@@ -253,6 +256,12 @@ var events = []Event{
 		u("time", MaxTime), u("span", MaxTime), u("collections", MaxCount), u("ns", MaxTime),
 	}},
 	{Tag: TagExhausted, Name: "exhausted", Since: 2, Fields: []Field{u("time", MaxTime), u("failed", MaxCount)}},
+	{Tag: TagProcess, Name: "process", Since: ResourceVersion, Fields: []Field{
+		u("time", MaxTime), u("rss", MaxBytes), u("anon", MaxBytes), u("swap", MaxBytes), u("threads", MaxCount),
+		u("heap", MaxBytes), u("metaspace", MaxBytes), u("code", MaxBytes), u("classes", MaxCount),
+		u("limit", MaxBytes), u("used", MaxBytes),
+	}},
+	{Tag: TagResource, Name: "resource", Since: ResourceVersion, Fields: []Field{str("key"), str("value")}},
 	{Tag: TagType, Name: "type", Fields: []Field{
 		id("id", MaxTypeID), en("flags", 0, maxFlags, TypeFlagNames), u("size", MaxInstance), u("log2", MaxLog2),
 		u("loader", MaxID),

@@ -48,13 +48,19 @@ func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
 			rep.Account(took)
 		}
 	}()
+	o := leak.Options{MinGrowth: leak.DefaultMinGrowth}
+	if d.s.cfg.Leaks != nil {
+		given, done := d.s.cfg.Leaks()
+		defer done()
+		o = given
+	}
 	replay := metering(d.s.cfg.Open, took)
 	if d.s.cfg.OpenCensus != nil {
 		replay = d.s.cfg.Open
 		if err := opened(ctx, d, what, metering(d.s.cfg.OpenCensus, took), heap.NewCensus,
 			func(open func() *heap.Census) error {
 				r := open()
-				made, err := analysis.MakeReport(r)
+				made, err := analysis.MakeReport(r, o)
 				if err == nil && !r.Unsure {
 					rep = made
 				}
@@ -66,14 +72,8 @@ func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
 	err = opened(ctx, d, what, replay, heap.NewReplay, func(open func() *heap.Replay) (err error) {
 		r := open()
 		if rep == nil {
-			rep, err = analysis.MakeReport(r)
+			rep, err = analysis.MakeReport(r, o)
 			return err
-		}
-		o := leak.Options{MinGrowth: leak.DefaultMinGrowth}
-		if d.s.cfg.Holder != nil {
-			var done func()
-			o.Holder, done = d.s.cfg.Holder()
-			defer done()
 		}
 		l, err := leak.Find(r, o)
 		if err == nil {

@@ -23,7 +23,7 @@ func TestScreenshots(t *testing.T) {
 		{"overview", "overview?at=last", "document.querySelectorAll('#timeline canvas').length >= 3"},
 		{"overview-dark", "overview?at=last&theme=dark", "document.querySelectorAll('#timeline canvas').length >= 3"},
 		{"state", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D",
-			"document.querySelectorAll('#icicle rect').length > 10 && " +
+			"document.querySelectorAll('#flame rect').length > 10 && " +
 				"document.querySelectorAll('#tree tbody tr').length > 10"},
 		{"diff", "diff?by=type", "document.querySelectorAll('#diff tbody tr').length > 5"},
 		{"trends", "trends?row=%5B%22byte%5B%5D%22%5D", "document.querySelectorAll('#curve canvas').length === 2"},

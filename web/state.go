@@ -24,10 +24,9 @@ const (
 	maxStates    = 2
 	maxTuples    = 3
 	maxGroupings = 8
-	maxBranches  = 100  // children of a node in an answer
-	maxDrawn     = 4000 // nodes of a drawing
-	maxPath      = 128  // keys of a path
-	maxFound     = 100  // groups that a search shows: more would slow the page down
+	maxBranches  = 100 // children of a node in an answer
+	maxPath      = 128 // keys of a path
+	maxFound     = 100 // groups that a search shows: more would slow the page down
 )
 
 // state is the heap after a collection.
@@ -229,13 +228,11 @@ func branchOf(n *classify.Node, count int) *branch {
 		count, nil}
 }
 
-// whole converts a node and all descendants of at least so many bytes.
-func whole(n *classify.Node, least uint64) *branch {
+// whole converts a node and all descendants.
+func whole(n *classify.Node) *branch {
 	b := branchOf(n, len(n.Children))
 	for _, c := range n.Children {
-		if c.Bytes >= least {
-			b.Children = append(b.Children, whole(c, least))
-		}
+		b.Children = append(b.Children, whole(c))
 	}
 	return b
 }
@@ -257,43 +254,6 @@ func level(t *classify.Tree, n *classify.Node, skip int) (*branch, error) {
 	return b, nil
 }
 
-// drawn is the smallest size in bytes of a node that is drawn below n.
-func drawn(n *classify.Node) uint64 { return max(n.Bytes/1000, 1) }
-
-// drawing returns the nodes that are large enough to be drawn, the largest first at each level.
-func drawing(t *classify.Tree, n *classify.Node) (*branch, error) {
-	left := maxDrawn
-	least := drawn(n)
-	var walk func(x *classify.Node, count int) (*branch, error)
-	walk = func(x *classify.Node, count int) (*branch, error) {
-		b := branchOf(x, count)
-		kids, err := t.Above(x, least)
-		if err != nil {
-			return nil, err
-		}
-		counts, err := t.Count(kids...)
-		if err != nil {
-			return nil, err
-		}
-		for i, c := range kids {
-			if left--; left < 0 {
-				break
-			}
-			k, err := walk(c, counts[i])
-			if err != nil {
-				return nil, err
-			}
-			b.Children = append(b.Children, k)
-		}
-		return b, nil
-	}
-	counts, err := t.Count(n)
-	if err != nil {
-		return nil, err
-	}
-	return walk(n, counts[0])
-}
-
 // groupReply is the answer to api/group.
 type groupReply struct {
 	*analysis.Grouping         // its Tree is nil
@@ -302,8 +262,7 @@ type groupReply struct {
 	Shown              int     `json:"shown,omitempty"` // number of these in the answer
 }
 
-// group answers with the part of a grouping below path: one level, the nodes that are large enough to be drawn, or the
-// nodes that a search finds.
+// group answers with the part of a grouping below path: one level, or the nodes that a search finds.
 func (s *Server) group(r *http.Request) (any, error) {
 	g, err := s.grouped(r.Context(), r.FormValue("at"), questionOf(r, stateBy))
 	if err != nil {
@@ -314,25 +273,15 @@ func (s *Server) group(r *http.Request) (any, error) {
 		return nil, err
 	}
 	rep := groupReply{Grouping: g.Grouping}
-	draw := r.FormValue("draw") != ""
 	if match := searchOf(r); match != nil {
 		found, hits, shown, err := g.search(n, match, r.FormValue("path"), r.FormValue("find"))
 		if err != nil {
 			return nil, badRequest{err}
 		}
-		least := uint64(0)
-		if draw {
-			least = drawn(n)
-		}
-		rep.Tree, rep.Hits, rep.Shown = whole(found, least), &hits, shown
+		rep.Tree, rep.Hits, rep.Shown = whole(found), &hits, shown
 		return rep, nil
 	}
-	if draw {
-		rep.Tree, err = drawing(g.tree, n)
-	} else {
-		rep.Tree, err = level(g.tree, n, number(r, "skip"))
-	}
-	if err != nil {
+	if rep.Tree, err = level(g.tree, n, number(r, "skip")); err != nil {
 		return nil, badRequest{err}
 	}
 	return rep, nil

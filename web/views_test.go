@@ -110,7 +110,7 @@ func TestState(t *testing.T) {
 	p := open(t, url+"#state")
 	g := verb[analysis.Grouping](t, "group", "--json", window)
 	p.see("#head", fmt.Sprintf("After collection %d ", g.GC))
-	p.until("document.querySelectorAll('#icicle rect').length > 20")
+	p.until("document.querySelectorAll('#flame rect').length > 20")
 	rows := js[[][]string](p,
 		`[...document.querySelectorAll('#tree tbody tr')].slice(0, 20).map(r => [
 			r.cells[0].innerText.replace(/^[▶▼]\s*/, '').trim(),
@@ -140,20 +140,22 @@ func TestState(t *testing.T) {
 
 	// other classifiers, in another order
 	p.click("#tree tbody tr .twist")
-	p.do(cdp.SetValue(cdp.ID("by"), "kind, type"), cdp.Focus(cdp.ID("by")), cdp.KeyEvent(kb.Enter))
+	p.do(cdp.SetValue(cdp.ID("query"), "kind, type"), cdp.Focus(cdp.ID("query")), cdp.KeyEvent(kb.Enter))
 	p.see("#tree", "small array")
+	p.click(".advanced summary")
 	p.click(".chips li:first-child button[aria-label$='level in']")
-	p.until("document.querySelector('#by').value === 'type, kind'")
+	p.until("document.querySelector('#query').value === 'type, kind'")
 	p.see("#tree", "byte[]")
 
 	// an expression that is wrong, and one that is right
-	p.do(cdp.SetValue(cdp.ID("where"), "size >= 1024 and nosuch > 1"), cdp.Focus(cdp.ID("where")),
+	p.do(cdp.SetValue(cdp.ID("query"), "type, kind where size >= 1024 and nosuch > 1"), cdp.Focus(cdp.ID("query")),
 		cdp.KeyEvent(kb.Enter))
-	p.see("#where-error", "nosuch")
-	p.see("#where-error", strings.Repeat(" ", 17)+"^")
+	p.see("#query-error", "nosuch")
+	p.see("#query-error", strings.Repeat(" ", 17)+"^")
 	p.quiet("422")
-	p.do(cdp.SetValue(cdp.ID("where"), "size >= 1024"), cdp.Focus(cdp.ID("where")), cdp.KeyEvent(kb.Enter))
-	p.until("document.querySelector('#where-error').innerText === ''")
+	p.do(cdp.SetValue(cdp.ID("query"), "type, kind where size >= 1024"), cdp.Focus(cdp.ID("query")),
+		cdp.KeyEvent(kb.Enter))
+	p.until("document.querySelector('#query-error').innerText === ''")
 	big := verb[analysis.Grouping](t, "group", "--json", "--by", "type, kind", "--where", "size >= 1024", window)
 	p.see("#head", fmt.Sprintf("%d live objects", big.Objects))
 
@@ -209,8 +211,8 @@ func TestDiff(t *testing.T) {
 			.replace(/[,~]/g, '').startsWith('%d')`, i, c.Objects.Born.Low))
 		p.until(fmt.Sprintf("document.querySelectorAll('#diff tbody tr')[%d].innerText.includes(%q)", i, c.Key))
 	}
-	p.do(cdp.SetValue(cdp.ID("by"), "address"), cdp.Focus(cdp.ID("by")), cdp.KeyEvent(kb.Enter))
-	p.see("#by-error", "group by address")
+	p.do(cdp.SetValue(cdp.ID("query"), "address"), cdp.Focus(cdp.ID("query")), cdp.KeyEvent(kb.Enter))
+	p.see("#query-error", "group by address")
 	p.quiet("422")
 }
 

@@ -30,10 +30,9 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/analysis"
-	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
-	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -59,9 +58,9 @@ type Config struct {
 	OpenFrom func(gc uint64) (*Input, error)
 	// Report returns the recording's report: one stored earlier, or that of makeReport.
 	Report func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error)
-	// Holder returns a function that names what holds most of what sites allocated, and one that frees what it needs;
-	// nil: no verdict names a holder.
-	Holder func() (holder func([]sites.Key) ui.Flow, close func())
+	// Leaks returns what the leak detector gets from the recording, and a function that frees what it needs; nil:
+	// nothing.
+	Leaks func() (o leak.Options, done func())
 	// Library returns the classifiers; nil: only the built-in ones.
 	Library func() (*classify.Library, error)
 	// Version changes when the recording has grown; over says that it no longer grows. Nil: it does not grow.
@@ -199,6 +198,7 @@ func (s *Server) routes() {
 	}
 	api("GET /api/overview", s.overview)
 	api("GET /api/group", s.group)
+	api("GET /api/flame", s.flame)
 	api("GET /api/classifiers", s.classifiers)
 	s.mux.Handle("GET /api/export", file(s.export))
 	api("GET /api/diff", s.diff)

@@ -70,6 +70,11 @@ func (c *Client) References(ctx context.Context, q ReferencesRequest) (r session
 	return r, c.call(ctx, "POST", "references", q, &r)
 }
 
+// Settle asks for a reference listing that settles verdicts.
+func (c *Client) Settle(ctx context.Context, q ReferencesRequest) (r session.References, err error) {
+	return r, c.call(ctx, "POST", "settle", q, &r)
+}
+
 // Reload asks to read the configuration again.
 func (c *Client) Reload(ctx context.Context) error {
 	return c.call(ctx, "POST", "reload", nil, &struct{}{})

@@ -28,7 +28,7 @@ const (
 var Verbs = map[string]Role{
 	"status": Owner, "pull": Owner, "detach": Owner, "pause": Owner, "resume": Owner,
 	"references": Owner,
-	"attach":     Operator, "reload": Operator,
+	"attach":     Operator, "reload": Operator, "settle": Operator,
 }
 
 // Group is whose members are operators of an agent that runs as root.

@@ -67,6 +67,7 @@ type Server struct {
 	pulls    chan struct{} // one for each that is served
 	refusals changes       // that stand in the log
 	changes  changes       // of callers that are no operators
+	settles  settles
 }
 
 // New makes a server.
@@ -135,6 +136,7 @@ func (s *Server) Handler(attach Attacher, who func(*http.Request) Caller) http.H
 		}
 		s.reply(w, out, err)
 	})
+	handle("POST", "settle", s.serveSettle)
 	return mux
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	minToken  = 32 // characters: guessing is hopeless
+	minToken  = 32 // characters: too many to guess
 	maxTokens = 1000
 )
 

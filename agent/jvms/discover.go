@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os/user"
+	"os"
 	"path"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +16,9 @@ import (
 
 	"github.com/heapcam/heapcam/agent/attach"
 	"github.com/heapcam/heapcam/agent/logs"
+	"github.com/heapcam/heapcam/agent/resource"
 	"github.com/heapcam/heapcam/config"
+	"github.com/heapcam/heapcam/trace"
 )
 
 const (
@@ -366,15 +367,24 @@ func (d *Discovery) Unrecorded() (out []Unrecorded) {
 
 // ruleJVM gives what rules decide on.
 func ruleJVM(j JVM) config.JVM {
-	c := config.JVM{User: strconv.Itoa(j.UID), Main: j.Name, Container: j.Apart, Flags: j.Args, Cgroup: Cgroup(j.PID)}
-	if u, err := user.LookupId(c.User); err == nil {
-		c.User = u.Username
-	}
+	c := config.JVM{User: userName(j.UID), Main: j.Name, Container: j.Apart, Flags: j.Args, Cgroup: Cgroup(j.PID)}
 	for p := c.Cgroup; p != "/" && p != "." && p != ""; p = path.Dir(p) {
 		if b := path.Base(p); strings.HasSuffix(b, ".service") || strings.HasSuffix(b, ".scope") {
 			c.Unit = b
 			break
 		}
 	}
+	c.Service = j.Resource(nil)[trace.AttrService]
 	return c
+}
+
+// Resource says whose j is (package resource). attributes gives what the rules of heapcam.yaml say of it; nil: nothing.
+func (j JVM) Resource(attributes func(config.JVM) map[string]string) trace.Resource {
+	p := resource.Process{PID: j.PID, StartTicks: j.StartTicks, UID: j.UID, Owner: userName(j.UID), Program: j.Name,
+		Options: j.Args, Runtime: j.Version, Cgroup: Cgroup(j.PID)}
+	p.Host, _ = os.Hostname()
+	if attributes != nil {
+		p.Rules = attributes(ruleJVM(j))
+	}
+	return resource.Of(p)
 }

@@ -13,6 +13,11 @@ func List() ([]JVM, error) { return nil, errors.ErrUnsupported }
 // Inspect is for Linux.
 func Inspect(pid int) (JVM, error) { return JVM{}, errors.ErrUnsupported }
 
+// FootprintOf is for Linux.
+func FootprintOf(pid int, startTicks uint64) (Footprint, error) {
+	return Footprint{}, errors.ErrUnsupported
+}
+
 // Watch is for Linux.
 func Watch(ctx context.Context, f func(added, ended []JVM)) error { return errors.ErrUnsupported }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // Source is where the figures come from. Its functions must be safe to call at any time.
@@ -205,6 +206,11 @@ var (
 		"`natural`; `forced` by a full collection or a loss; `emergency`.", ofJVM("kind")...)
 	depth = define(gauge, "depth_info", "1 for the depth at which the agent records.",
 		"`depth` is `samples`, `survivors` or `full`.", ofJVM("depth")...)
+	info = define(gauge, "recording_info", "1, with attributes of OpenTelemetry that say whose the recording is.",
+		"`service` is `service.name`, `namespace` that of the service, else of Kubernetes. `instance` is the instance "+
+			"id, else pod, container, unit or user. "+
+			"Join it: `heapcam_live_bytes * on(recording) group_left(service, version) heapcam_recording_info`.",
+		ofJVM("service", "namespace", "version", "instance", "host")...)
 	attachBad = define(counter, "attach_failures_total", "Failed attempts to attach of an agent with discover: "+
 		"true, by reason.",
 		"`reason` is `denied`, `refused`, `timeout` or `other`.", "reason")
@@ -229,7 +235,7 @@ var (
 )
 
 // others are the metrics that are not in fields.
-var others = []metric{lostEpochs, lostOther, coverage, syncPoints, depth, attachBad, recordings, notRec, frozen,
+var others = []metric{lostEpochs, lostOther, coverage, syncPoints, depth, info, attachBad, recordings, notRec, frozen,
 	frozenSize, spoolLeft, spoolTaken, maxCPU, maxMemory, heldMemory, build}
 
 var phases = []session.Phase{session.Recording, session.Paused, session.Silent, session.Refused, session.EndedPhase,
@@ -269,6 +275,10 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 			"forced":  s.SyncPointsForced, "emergency": s.SyncPointsEmergency,
 		} {
 			put(syncPoints, float64(n), s.ID, s.Name, kind)
+		}
+		if r := s.Resource; len(r) > 0 {
+			put(info, 1, s.ID, s.Name, r[trace.AttrService], r.Namespace(), r[trace.AttrVersion], r.Instance(),
+				r[trace.AttrHost])
 		}
 		if s.Depth != "" {
 			put(depth, 1, s.ID, s.Name, s.Depth)

@@ -13,6 +13,7 @@ import (
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
+	"github.com/heapcam/heapcam/trace"
 )
 
 func source() Source {
@@ -22,7 +23,9 @@ func source() Source {
 			return []session.Status{
 				{ID: "Shop-1-a", Name: "Shop", Phase: session.Recording, Depth: "full", TraceBytes: 4096,
 					ProbeNS: 2_500_000_000, Dropped: session.Drops{StoreEpochs: 3},
-					Quality: &session.Quality{Bytes: 100, Exact: 20, Unknown: 80}},
+					Quality: &session.Quality{Bytes: 100, Exact: 20, Unknown: 80},
+					Resource: trace.Resource{trace.AttrService: "shop", trace.AttrVersion: "1.2",
+						trace.AttrPod: "shop-1"}},
 				{ID: "odd\n\"name\"-2-b", Name: "odd\n\"name\"", Phase: session.KilledPhase},
 			}
 		},
@@ -43,13 +46,17 @@ heapcam_ring_bytes{jvm="odd\n\"name\"",recording="odd\n\"name\"-2-b"} 0
 # TYPE heapcam_probe_pause_seconds_total counter
 heapcam_probe_pause_seconds_total{jvm="Shop",recording="Shop-1-a"} 2.5
 heapcam_probe_pause_seconds_total{jvm="odd\n\"name\"",recording="odd\n\"name\"-2-b"} 0
+# HELP heapcam_recording_info 1, with attributes of OpenTelemetry that say whose the recording is.
+# TYPE heapcam_recording_info gauge
+heapcam_recording_info{host="",instance="shop-1",jvm="Shop",namespace="",recording="Shop-1-a",` +
+		`service="shop",version="1.2"} 1
 # HELP heapcam_jvms_not_recorded ` + notRecordedHelp + `
 # TYPE heapcam_jvms_not_recorded gauge
 heapcam_jvms_not_recorded{why="failed"} 2
 heapcam_jvms_not_recorded{why="ignored"} 1
 `
 	if err := testutil.CollectAndCompare(collector{source()}, strings.NewReader(want), "heapcam_ring_bytes",
-		"heapcam_probe_pause_seconds_total", "heapcam_jvms_not_recorded"); err != nil {
+		"heapcam_probe_pause_seconds_total", "heapcam_recording_info", "heapcam_jvms_not_recorded"); err != nil {
 		t.Error(err)
 	}
 	if p, err := testutil.CollectAndLint(collector{source()}); err != nil || len(p) > 0 {

@@ -14,6 +14,8 @@ type alarms struct {
 	stale bool   // the newest full collection, or a later one, is not listed
 	cause string // why a JVM that sent no end marker ended, as far as known
 
+	process trace.Process // memory of the JVM's process, the newest that is known
+
 	freezeBy time.Time // an exhaustion's incident waits for a listing until then; zero: none does
 }
 
@@ -32,9 +34,10 @@ func (a *alarms) pause(p *trace.Pause, after uint64) (storm bool) {
 
 // ended takes note of an end without an end marker at the time now, ns of the stream; maxHeap is in bytes.
 func (a *alarms) ended(now, maxHeap uint64) {
-	if at, last := a.full.Ended(); last && now < at+uint64(causeTime) {
-		a.cause = a.full.Cause(maxHeap)
+	if at, last := a.full.Ended(); last && now >= at+uint64(causeTime) {
+		return
 	}
+	a.cause = a.full.End(maxHeap, a.process)
 }
 
 // Cause says why a JVM that ended without an end marker most likely ended, after Run; "": nothing is known.

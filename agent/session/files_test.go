@@ -82,8 +82,8 @@ func TestAnotherAgentContinues(t *testing.T) {
 	}
 }
 
-// TestRecordingContinuesWithoutListings: a ring that is too small for a listing goes on without, loses no epoch, begins
-// files all the same, and says so.
+// TestRecordingContinuesWithoutListings: if a ring is too small for a listing, recording continues without listings. It
+// loses no epoch, begins new files, and reports it.
 func TestRecordingContinuesWithoutListings(t *testing.T) {
 	mem := &sessiontest.MemStore{Limit: 8 << 10, Small: true}
 	r := newRig(t, mem)

@@ -55,7 +55,7 @@ func New(
 		s.alarms.oom.seen = 0
 		s.losses.reported.EpochsDropped, s.losses.reported.SamplesDropped = 0, 0
 	}
-	s.kept = who.Kept
+	s.kept, s.in.whose = who.Kept, who.Resource
 	away := ring.Away()
 	s.status = Status{
 		ID: filepath.Base(dir), Name: who.Name, PID: who.PID, UID: ring.Owner(), StartTicks: h.StartTicks,
@@ -63,7 +63,8 @@ func New(
 		Spool: away && !who.Here, Unseen: !away && !who.Here && ring.Owner() >= 0,
 		RingOnDisk: h.Flags&shmring.FlagDisk != 0,
 		RingMemfd:  h.Flags&shmring.FlagMemfd != 0, RingKept: who.Kept != "",
-		Phase: Recording, Dir: dir, Since: time.Now(), RingBytes: h.Capacity, GuaranteeMet: true,
+		Phase: Recording, Dir: dir, Since: time.Now(),
+		Resource: who.Resource, RingBytes: h.Capacity, GuaranteeMet: true,
 	}
 	s.log = BoundLog(logs.With(cfg.Log, logs.Recording.Of(s.status.ID)))
 	if h.EpochMax|h.CostMax != 0 { // of an agent before

@@ -40,6 +40,7 @@ func (s *Session) observe(h shmring.Status) error {
 		return fmt.Errorf("ask the probe: %w", err)
 	}
 	s.noteSampling(h)
+	s.noteFootprint(false)
 	if err := errors.Join(s.govern(h), s.governSampling(h)); err != nil {
 		return fmt.Errorf("ask the probe: %w", err)
 	}
@@ -72,6 +73,7 @@ func (s *Session) noteExhaustion(h shmring.Status) {
 		return
 	}
 	s.remark(trace.Meta{Exhausted: []trace.Exhausted{{Time: s.in.time, Failed: h.Exhausted}}})
+	s.noteFootprint(true)
 	s.alarms.freezeBy = now
 	if s.alarms.stale && s.listingComes(h, now) {
 		s.alarms.freezeBy = now.Add(listingTime)

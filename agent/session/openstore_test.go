@@ -14,8 +14,8 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestNewest: one who goes on with a recording gets the definitions of all its files, the newest last, and what the
-// newest one says of the JVM.
+// TestNewest: a session that continues a recording gets the definitions of all its files, the newest last, and the
+// newest properties of the JVM.
 func TestNewest(t *testing.T) {
 	cfg := ringstore.Config{Dir: filepath.Join(t.TempDir(), "x"), MaxTraceSize: 1 << 30, Compression: "none"}
 	who := ringstore.Identity{Session: strings.Repeat("ab", 16), Name: "x", PID: 1}

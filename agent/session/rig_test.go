@@ -25,6 +25,7 @@ type rig struct {
 	t      *testing.T
 	mem    *sessiontest.MemStore
 	limits *Limits
+	whose  trace.Resource
 	p      *ringtest.Producer
 	s      *Session
 	stop   func()     // ends the session, as an agent that ends does
@@ -68,7 +69,7 @@ func (r *rig) start() {
 		Limits: func() *Limits { return r.limits }, WriteRate: quota.NewSharedRate("max_total_write_rate", 0),
 		Process: quota.NewProcess(0, 0), Log: zerolog.Nop(),
 	}
-	who := JVM{Identity: ringstore.Identity{Session: h.Session, Name: "jvm"}, Here: true}
+	who := JVM{Identity: ringstore.Identity{Session: h.Session, Name: "jvm", Resource: r.whose}, Here: true}
 	r.s, err = New(cfg, ring, r.mem, filepath.Join(filepath.Dir(r.p.Path), "out"), h, fresh, who)
 	if err != nil {
 		r.t.Fatal(err)

@@ -309,6 +309,7 @@ func (s *Session) finish(killed bool) {
 		s.freezeExhausted(time.Now(), true)
 		s.in.sampledAt = time.Time{}
 		s.noteSampling(h)
+		s.noteFootprint(true)
 		s.show(h, s.out.st.Stats())
 	}
 	if killed {

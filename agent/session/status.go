@@ -1,6 +1,10 @@
 package session
 
-import "time"
+import (
+	"time"
+
+	"github.com/heapcam/heapcam/trace"
+)
 
 // Phase is what a session does, or how it ended.
 type Phase string
@@ -34,14 +38,16 @@ func (s *Status) Of(pid int, startTicks uint64, uid int) bool {
 // Status is what an agent knows of one session. Sizes are bytes, times ns. Counts since the recording began, whatever
 // agents there were: a kill of one loses what it counted in its last ten seconds.
 type Status struct {
-	ID         string `json:"id"` // name of the ring folder
-	Name       string `json:"name"`
-	PID        int    `json:"pid"` // in the agent's namespace where known, else as the JVM sees it
-	UID        int    `json:"uid"` // whose the ring is, as we count; -1: not known
-	StartTicks uint64 `json:"start_ticks"`
-	Session    string `json:"session"`
-	VM         string `json:"vm"`
-	Probe      string `json:"probe"`
+	ID   string `json:"id"` // name of the ring folder
+	Name string `json:"name"`
+	// Resource has the attributes of OpenTelemetry that say whose it is (package agent/resource); nil: not known.
+	Resource   trace.Resource `json:"resource,omitempty"`
+	PID        int            `json:"pid"` // in the agent's namespace where known, else as the JVM sees it
+	UID        int            `json:"uid"` // whose the ring is, as we count; -1: not known
+	StartTicks uint64         `json:"start_ticks"`
+	Session    string         `json:"session"`
+	VM         string         `json:"vm"`
+	Probe      string         `json:"probe"`
 	// the agent has another probe: this JVM gets it when it is started anew
 	Renew bool `json:"renew,omitempty"`
 	// another agent holds allocation sampling: heap and pauses are recorded, sites are not

@@ -18,8 +18,9 @@ type stream struct {
 	jvm   trace.JVM
 	known bool // jvm is
 	notes []trace.Note
-	depth uint64 // of the last epoch
-	time  uint64 // newest of the stream, ns since the probe began
+	whose trace.Resource // nil: not known; never changes
+	depth uint64         // of the last epoch
+	time  uint64         // newest of the stream, ns since the probe began
 
 	redefining  bool   // the probe is asked to send all definitions again
 	redefinedAt uint64 // position before which it has done so; 0: unknown, or taken note of
@@ -29,6 +30,8 @@ type stream struct {
 
 	sampledAt time.Time // when the cost of sampling was noted last
 	over      Phase     // what the session will be when all is stored, "": what status says
+
+	footprintAt time.Time // when the memory of the JVM's process was noted last
 }
 
 // learn takes in a META. It returns the notes that are new, and whether the JVM was described before, otherwise.

@@ -50,8 +50,8 @@ func TestTallyDue(t *testing.T) {
 	}
 }
 
-// TestTallyOverAgents: what a session has counted the next one of the same recording goes on from, and who detached is
-// kept with it.
+// TestTallyOverAgents: the next session of the same recording continues the counters of the one before. It also knows
+// who detached.
 func TestTallyOverAgents(t *testing.T) {
 	mem := &sessiontest.MemStore{Limit: 1 << 30}
 	r := newRig(t, mem)

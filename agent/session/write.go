@@ -127,6 +127,9 @@ func (s *Session) begin(y *listing) {
 	s.forget(y)
 	s.defs.newFile()
 	head := trace.AppendBlock(nil, trace.EncodeMeta(trace.Meta{JVM: s.in.jvm, HasJVM: true, Notes: s.in.notes}))
+	if len(s.in.whose) > 0 { // in a block of its own: it is of a newer version
+		head = trace.AppendBlock(head, trace.EncodeMeta(trace.Meta{Resource: s.in.whose}))
+	}
 	head = appendDefs(head, s.defs.all())
 	if s.losses.pending() { // before the listing: what is known ends with the old file, and begins anew with it
 		head = trace.AppendBlock(head, trace.EncodeGap(s.losses.gap))

@@ -72,7 +72,7 @@ func TestCounter(t *testing.T) {
 			t.Fatal(check.First)
 		}
 		counter := heap.NewCensus(&analysistest.Source{B: few})
-		got, err := analysis.MakeReport(counter)
+		got, err := analysis.MakeReport(counter, leak.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestCounter(t *testing.T) {
 		if check.Compared != n {
 			t.Fatalf("%d of %d collections compared", check.Compared, n)
 		}
-		want, err := analysis.MakeReport(heap.NewReplay(&analysistest.Source{B: bs}))
+		want, err := analysis.MakeReport(heap.NewReplay(&analysistest.Source{B: bs}), leak.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// Growth is how the live bytes of a recording went, in all and by class and method chain: what two recordings are
-// compared by.
+// Growth is how the live bytes of a recording changed over time: in all, and by class and method chain. Two recordings
+// are compared by it.
 type Growth struct {
 	Collections int
 	Seconds     float64

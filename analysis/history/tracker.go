@@ -48,6 +48,8 @@ type Series struct {
 	Last   float64 // when the newest sample was taken
 	Pause  float64 // the longest time between two
 	Births []Birth // samples taken before each collection (deaths.go of analysis/leak)
+	// when the samples were allocated that live at the end of the window, ascending; Survivors fills it
+	Survived []float64
 }
 
 // Add changes the series by n samples that stand for so many bytes, from collection i on.
@@ -118,6 +120,7 @@ type Tracker struct {
 	Missed uint64
 	Mixed  int
 	clock  clock
+	dead   map[uint64]bool // samples that a reference listing did not reach, and that no collection has freed yet
 }
 
 // first says since when a sample is known.
@@ -130,7 +133,7 @@ type first struct {
 
 func NewTracker(k int) *Tracker {
 	return &Tracker{k: k, Sites: map[sites.Key]*Series{}, young: map[uint64]first{}, class: map[uint64]sites.Class{},
-		fast: map[[2]uint64]*Series{}}
+		fast: map[[2]uint64]*Series{}, dead: map[uint64]bool{}}
 }
 
 func (h *Tracker) Key(r *heap.Symbols, s *heap.Sample) sites.Key {
@@ -213,6 +216,10 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 	}
 	h.forsake(r, int32(i))
 	for _, s := range r.Died {
+		if h.dead[s.ID] {
+			delete(h.dead, s.ID)
+			continue
+		}
 		f, young := h.young[s.ID]
 		delete(h.young, s.ID)
 		x, bytes := h.site(r.Symbols, s), float64(s.Size)*s.Weight
@@ -298,6 +305,7 @@ func (h *Tracker) Sum(ks []sites.Key) *Series {
 			s.Bytes...), append(
 			total.Samples,
 			s.Samples...)
+		total.Survived = append(total.Survived, s.Survived...)
 		total.Events, total.Births = append(total.Events, s.Events...), append(total.Births, s.Births...)
 		total.Last, total.Pause = max(total.Last, s.Last), max(total.Pause, s.Pause)
 		total.Taken += s.Taken
@@ -308,6 +316,7 @@ func (h *Tracker) Sum(ks []sites.Key) *Series {
 		total.LiveSamples += s.LiveSamples
 		total.LiveBytes += s.LiveBytes
 	}
+	slices.Sort(total.Survived)
 	n := make([]float64, len(h.Times))
 	total.Spread(make([]float64, len(h.Times)), n)
 	total.most = int32(slices.Max(n))

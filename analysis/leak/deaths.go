@@ -12,25 +12,6 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// countAlive counts which samples live at the end of the window.
-func (h *detector) countAlive(r *heap.Cursor) {
-	for _, s := range h.Sites {
-		for i := range s.Births {
-			s.Births[i].Alive = 0
-		}
-	}
-	for _, s := range r.Live {
-		x := h.Sites[h.Key(r.Symbols, s)]
-		if x == nil {
-			continue
-		}
-		if i, ok := slices.BinarySearchFunc(x.Births, s.Birth,
-			func(b history.Birth, gc uint64) int { return cmp.Compare(b.Gc, gc) }); ok {
-			x.Births[i].Alive++
-		}
-	}
-}
-
 // silent says whether a site has stopped to allocate, maybe after the last collection: it never did for half as long,
 // and of those that continue at lateRate chance makes one in a hundred do it. clock counts seconds, or bytes allocated.
 func (h *detector) silent(s *history.Series, clock func(float64) float64) bool {

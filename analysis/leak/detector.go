@@ -31,6 +31,8 @@ type detector struct {
 	last     []heap.Count // the newest known state by type
 	spaces   []spaceUse   // after each collection
 	full     *Full        // the heap was full
+	first    uint64       // number of the first collection
+	listings int          // reference listings that say what lives
 	Open     bool         // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
 }
 
@@ -44,7 +46,16 @@ func NewDetector() *detector {
 // Collection takes in what r found in c. It must see each collection of the window once, in order.
 func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	i := len(h.Times)
+	if i == 0 {
+		h.first = c.GC
+	}
 	h.Tracker.Collection(r, c)
+	if h.Unreached != nil {
+		if dead := h.Unreached(c.GC); dead != nil {
+			h.Listing(r, dead)
+			h.listings++
+		}
+	}
 	_, follows := r.Totals.(*heap.State)
 	h.counts = !follows
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0

@@ -53,7 +53,7 @@ func (h *detector) judge(s *history.Series) growth {
 	kept, low := keptByFloors(v, floors), envelope(v)
 	g := growth{p: 1, floors: len(floors), samples: samples[n-1], survives: s.Weight(), grown: low[n-1] - low[0]}
 	no := func(why why) growth {
-		g.p, g.why, g.refuted = 1, why, why == whyDropped || why == whyHolder || why == whySoft
+		g.p, g.why, g.refuted = 1, why, why == whyDropped || why == whyHolder || why == whySoft || why == whyTurnover
 		if w := t[len(t)-1] - t[0]; w > 0 {
 			g.slope = g.grown / w
 		}
@@ -64,13 +64,22 @@ func (h *detector) judge(s *history.Series) growth {
 		seen = (low[floors[len(floors)-1]] - low[0]) / g.grown
 	}
 	g.settled = seen >= settledShare
+	end, settled := h.settled()
+	old := h.ages(s, end)
+	turned, known := old.turnover()
+	var byAge bool
 	switch {
+	case settled && len(floors) > 0 && turned && !byFloors(t, v, floors) && len(floors) < floorsLess:
+		return no(whyTurnover)
+	case settled && known && len(floors) > 0 && kept < keptMost && len(floors) < floorsLess:
+		byAge, g.settled = true, true
+		t, v, samples = h.lasting(s, end)
+		low = v
 	case len(floors) > 0 && kept < keptMost && len(floors) < floorsLess:
 		return no(whyFreed)
 	case len(floors) > 0 && kept < keptMost: // what is between two floors is mostly garbage
-		at := floors
-		ft, fv, fs := make([]float64, len(at)), make([]float64, len(at)), make([]float64, len(at))
-		for i, f := range at {
+		ft, fv, fs := make([]float64, len(floors)), make([]float64, len(floors)), make([]float64, len(floors))
+		for i, f := range floors {
 			ft[i], fv[i], fs[i] = t[f], v[f], samples[f]
 		}
 		if ft[len(ft)-1]-ft[0] < (t[n-1]-t[0])/2 {
@@ -98,24 +107,40 @@ func (h *detector) judge(s *history.Series) growth {
 		g.floors = 0
 	}
 	g.grown, g.onset = low[len(low)-1]-low[0], onset(t, low)
-	at := t
-	if !sustained(t, low) || stopped(t, samples) || slowing(t, low) || h.silent(s, h.clockTime) {
-		at = make([]float64, len(t))
-		for i, x := range t {
-			at[i] = h.AllocatedAt(x)
-		}
-		if !lately(t, low) || !sustained(at, low) || stopped(at, samples) || slowing(at, low) ||
-			h.silent(s, h.AllocatedAt) {
-			return no(whyStopped)
-		}
-		g.allocation = true
+	at, ok := h.clockOf(s, t, low, samples)
+	if !ok {
+		return no(whyStopped)
+	}
+	g.allocation = at != nil
+	if at == nil {
+		at = t
 	}
 	// Soft references are cleared before the heap is full: what came with as many of them is a cache.
 	if grown, _ := h.held(s, t, low); h.like(softReferences, grown, t[len(t)-1]-t[0], float64(s.LiveSamples)) {
 		return no(whySoft)
 	}
 	h.chance(&g, s, &c, at, v, samples, t[len(t)-1]-t[0])
+	if byAge { // a curve of what lives never falls: its trend shows nothing
+		g.p, g.test = old.chance(), "ages of live objects"
+		if g.allocation {
+			g.p = min(1, 2*g.p)
+		}
+	}
 	return g
+}
+
+// clockOf gives the clock by which a series grows all the time: nil is time itself, else the bytes that the program
+// had allocated at the times t. ok: there is one.
+func (h *detector) clockOf(s *history.Series, t, low, samples []float64) (at []float64, ok bool) {
+	if sustained(t, low) && !stopped(t, samples) && !slowing(t, low) && !h.silent(s, h.clockTime) {
+		return nil, true
+	}
+	at = make([]float64, len(t))
+	for i, x := range t {
+		at[i] = h.AllocatedAt(x)
+	}
+	return at, h.lately(s, t, low) && sustained(at, low) && !stopped(at, samples) && !slowing(at, low) &&
+		!h.silent(s, h.AllocatedAt)
 }
 
 // chance tests a series against a time, which may be counted in bytes: g gets its slope and probability. w is the
@@ -227,11 +252,19 @@ func onset(t, low []float64) (x [2]float64) {
 }
 
 // lately says whether some of the growth is of the last third of the time: a program that is idle for ever has started,
-// and does not leak.
-func lately(t, low []float64) bool {
+// and does not leak. Where the program itself did little there, as one that gets no CPU, less growth will do: half of
+// what the bytes that it allocated let expect, if it goes on.
+func (h *detector) lately(s *history.Series, t, low []float64) bool {
 	n := len(t)
-	i, _ := slices.BinarySearch(t, t[0]+(t[n-1]-t[0])*2/3)
-	return low[n-1]-low[min(i, n-1)] >= 0.1*(low[n-1]-low[0])
+	third := t[0] + (t[n-1]-t[0])*2/3
+	i, _ := slices.BinarySearch(t, third)
+	grown := (low[n-1] - low[min(i, n-1)]) / (low[n-1] - low[0])
+	if grown >= 0.1 {
+		return true
+	}
+	begin, end := h.AllocatedAt(t[0]), h.AllocatedAt(t[n-1])
+	share := (end - h.AllocatedAt(third)) / max(end-begin, 1)
+	return grown > 0 && grown >= share/2 && s.Last >= t[n-1]-(t[n-1]-t[0])/growthParts
 }
 
 // clockTime is the clock of silent that is time itself.

@@ -25,7 +25,7 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 	l.Full = h.full
 	var named, others []candidate
 	if h.shows() {
-		h.countAlive(r)
+		h.Survivors(r)
 		named, others = h.test(r)
 	}
 	h.scale(r, named)

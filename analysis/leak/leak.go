@@ -73,8 +73,10 @@ type Verdict struct {
 	Thread string `json:"thread,omitempty"`
 	// what holds the objects, where the window has a listing of references
 	Holder ui.Flow `json:"held_by,omitempty"`
-	// collections of old space that the growth outlived
+	// collections of old space, and reference listings, that the growth outlived
 	Floors int `json:"floors"`
+	// a reference listing showed that the objects live
+	Reached bool `json:"reached"`
 
 	What ui.Flow `json:"-"` // classes and place, as a part of a sentence
 }
@@ -115,6 +117,7 @@ type Report struct {
 	// object counts.
 	Collections int    `json:"collections"`
 	Floors      int    `json:"floors"`
+	Listings    int    `json:"reference_listings"` // of the floors: they show which objects lived
 	Missed      uint64 `json:"missed_collections"` // full collections of which the JVM posted no events: no floors
 	Note        string `json:"note"`               // what limits the verdicts
 	// a leak that grows as fast is named in 95 of 100 such windows; 0: not known
@@ -123,6 +126,7 @@ type Report struct {
 	CannotTell  string `json:"cannot_tell,omitempty"`
 	LostSamples uint64 `json:"lost_samples,omitempty"`
 
+	open     int     // sites that grew and of whose objects it is not known whether they live
 	doubt    ui.Flow // why no leak can be found
 	smallest ui.Flow // leak that would have been found; "": not known
 	watched  bool    // a random part of the samples was followed
@@ -150,6 +154,9 @@ type Options struct {
 	// Holder names what holds the objects of these sites, from a listing of references; "" if it is not known. nil:
 	// there is no listing.
 	Holder func([]sites.Key) ui.Flow
+	// Unreached gives the ids of the samples that the reference listing after a collection did not reach: those are
+	// dead. nil: there is none that says it. The function may be nil, too.
+	Unreached func(gc uint64) map[uint64]bool
 }
 
 // DefaultMinGrowth is 0.1 % of the maximum heap a day.
@@ -183,7 +190,7 @@ func Find(from heap.Reader, o Options) (*Report, error) {
 // Report judges what the detector has seen.
 func (h *detector) Report(r *heap.Cursor) *Report {
 	l := &Report{Schema: Schema, Verdicts: []Verdict{}, Small: []Verdict{}, Misses: []Miss{},
-		Collections: len(h.Times), Floors: len(h.Floors), Missed: h.Missed}
+		Collections: len(h.Times), Floors: len(h.Floors), Listings: h.listings, Missed: h.Missed}
 	if n := len(h.Times); n > 0 {
 		l.Window = h.Times[n-1] - h.From
 	}

@@ -16,7 +16,7 @@ type Miss struct {
 	Site       []sites.StackFrame `json:"site"`
 	SiteID     string             `json:"site_id"` // as in a verdict
 	GrownBytes uint64             `json:"grown_bytes"`
-	// code of the reason: dropped, holder, soft, stopped, freed, replaced, chance
+	// code of the reason: dropped, holder, soft, stopped, freed, replaced, turnover, chance
 	Reason   string  `json:"reason"`
 	Sentence ui.Flow `json:"sentence"`
 
@@ -34,6 +34,7 @@ const (
 	whyStopped
 	whyFreed
 	whyReplaced
+	whyTurnover
 	whyChance
 )
 
@@ -49,6 +50,7 @@ var reasons = [...]struct {
 	whyStopped:  {"stopped", "the growth came in one step, or it stopped"},
 	whyFreed:    {"freed", "a collection of old space freed most of it"},
 	whyReplaced: {"replaced", "the class has not grown: new objects replace older ones"},
+	whyTurnover: {"turnover", "its older objects are dead, as in a cache or queue that is full"},
 	whyChance:   {"chance", "chance may have caused it: there are too few samples"},
 }
 

@@ -25,7 +25,8 @@ func (h *detector) sparse(n int) (end float64, ok bool) {
 	if n == h.Decided() {
 		end = max(end, h.Times[h.MovedN[len(h.MovedN)-1]]-history.Lasting)
 	}
-	return end, (n >= fewestPoints || end-h.From >= quietLeast) && end-h.From >= (h.To-h.From)/2
+	enough := n >= fewestPoints || end-h.From >= quietLeast || h.listings > 0 && end-h.From >= 2*history.Lasting
+	return end, enough && end-h.From >= (h.To-h.From)/2
 }
 
 // fine makes the curve of a series up to end from its events.
@@ -63,7 +64,16 @@ func (h *detector) fine(s *history.Series, end float64) curve {
 			c.floors = append(c.floors, i)
 		}
 	}
+	c.settle(h, end)
 	return c
+}
+
+// settle takes in that the last point is what is left after the newest floor, if that is later.
+func (c *curve) settle(h *detector, end float64) {
+	n, last := len(c.floors), len(c.t)-1
+	if k := len(h.Floors); k > 0 && h.Times[h.Floors[k-1]] > end && (n == 0 || c.floors[n-1] != last) {
+		c.floors = append(c.floors, last)
+	}
 }
 
 // curve is a series over times: its bytes and samples, the points at which old space was collected, and how many of
@@ -116,6 +126,9 @@ func (h *detector) curve(s *history.Series) curve {
 		if int(f) < n {
 			c.floors = append(c.floors, int(f))
 		}
+	}
+	if n == h.Decided() {
+		c.settle(h, c.t[n-1])
 	}
 	return c
 }

@@ -69,6 +69,8 @@ func (h *detector) note() ui.Flow {
 		return "There is no collection in this recording."
 	case h.Doubt() != "":
 		return h.Doubt() + "."
+	case h.listings > 0:
+		return ""
 	case len(h.Floors) == 0 && h.Missed > 0:
 		return "Old space was not collected, unless in a pause without events: it is not known which objects " +
 			"died there."
@@ -151,6 +153,7 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 	v := Verdict{Kind: KindSuspect, Members: []Member{}, Confidence: min(1-s.p, maxConfidence), BytesPerSecond: s.slope,
 		BytesPerSecondLow: s.low, BytesPerSecondHigh: s.high, GrownBytes: uint64(max(0, s.grown)),
 		LiveSamples: int(s.samples), PValue: s.p, Test: s.test, Against: "time", Floors: s.floors,
+		Reached: s.settled && h.listings > 0,
 		OnsetFrom: collection.Wall(r.Symbols, uint64(max(0, s.onset[0])*1e9)),
 		OnsetTo:   collection.Wall(r.Symbols, uint64(max(0, s.onset[1])*1e9)), Thread: threadOf(r, h, s.keys)}
 	for _, m := range s.members[:min(len(s.members), most)] {
@@ -252,8 +255,8 @@ func (v *Verdict) end(r *heap.Cursor, h *detector) time.Time {
 var kinds = map[string]string{KindLeak: "Leak", KindSuspect: "Suspected leak", KindFills: "Full heap"}
 
 // Settle says what settles a suspect.
-const Settle ui.Flow = "To settle it, run `jcmd PID GC.run` twice, a minute apart, while the JVM is recorded, and " +
-	"read the recording again."
+const Settle ui.Flow = "To settle it, run `heapcam leaks --settle JVM` while the JVM is recorded: one short stop " +
+	"shows which objects live."
 
 // Proof says what shows that the objects stay.
 func (v *Verdict) Proof() ui.Flow {
@@ -261,6 +264,8 @@ func (v *Verdict) Proof() ui.Flow {
 	case v.Kind == KindSuspect:
 		return "No collection of old space shows that these objects live: they may be garbage, or a cache that fills " +
 			"up."
+	case v.Reached:
+		return "A reference listing shows that the objects live."
 	case v.Floors == 1:
 		return "The objects were still there after a collection of old space."
 	}

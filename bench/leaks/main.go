@@ -1,12 +1,12 @@
 // Command leaks records programs whose truth is known, and counts what `heapcam leaks` says about them.
 //
-//	leaks record DIR CLASSES [CASES]   record the cases that DIR lacks; a later call continues where this one ended
-//	leaks judge DIR [aside]            judge the recordings of DIR: a line each, and the table
+//	leaks record DIR CLASSES [ROUNDS [aside]]   record the cases that DIR lacks; a later call continues
+//	leaks judge DIR [aside]                     judge the recordings of DIR: a line each, and the table
 //
 // Programs are those of bench/leaks/java and internal/e2e/java/leaks. CLASSES is the folder that they were compiled
 // to. A line with "// LEAK" leaks; a program without such a line is innocent. SETASIDE names the programs that nobody
 // may look at while the detector is worked on; `judge` shows them only with "aside". The commands run from the
-// repository's root and use bin/heapcam.
+// repository's root and use bin/heapcam, or HEAPCAM_BIN.
 package main
 
 import (
@@ -23,6 +23,9 @@ import (
 	"sync"
 	"time"
 )
+
+// heapcam is the program that is tried.
+var heapcam = cmp.Or(os.Getenv("HEAPCAM_BIN"), "bin/heapcam")
 
 // variant is how a program is recorded.
 type variant struct {
@@ -84,11 +87,24 @@ func sources() map[string]string {
 	return out
 }
 
-// array gives all recordings: those of the report first, then n rounds over all programs.
-func array(rounds int) (all []recording) {
+// hidden are the programs that are set aside.
+func hidden() ([]string, error) {
+	b, err := os.ReadFile("bench/leaks/SETASIDE")
+	return strings.Fields(string(b)), err
+}
+
+// array gives all recordings of the programs that are set aside, or of the others: those of the report first, then n
+// rounds over all.
+func array(rounds int, aside bool) (all []recording) {
+	hidden, err := hidden()
+	if err != nil {
+		return nil
+	}
 	var names []string
 	for n := range sources() {
-		names = append(names, n)
+		if slices.Contains(hidden, n) == aside {
+			names = append(names, n)
+		}
 	}
 	slices.Sort(names)
 	for _, n := range names {
@@ -110,14 +126,14 @@ func array(rounds int) (all []recording) {
 }
 
 func main() {
-	err := fmt.Errorf("usage: leaks record DIR CLASSES [ROUNDS]; leaks judge DIR [aside]")
+	err := fmt.Errorf("usage: leaks record DIR CLASSES [ROUNDS [aside]]; leaks judge DIR [aside]")
 	switch {
 	case len(os.Args) >= 4 && os.Args[1] == "record":
 		rounds := 2
 		if len(os.Args) > 4 {
 			rounds, _ = strconv.Atoi(os.Args[4])
 		}
-		err = record(os.Args[2], os.Args[3], rounds)
+		err = record(os.Args[2], os.Args[3], rounds, len(os.Args) > 5)
 	case len(os.Args) >= 3 && os.Args[1] == "judge":
 		err = judge(os.Args[2], len(os.Args) > 3)
 	}
@@ -129,13 +145,13 @@ func main() {
 
 // record makes the recordings that dir lacks, HEAPCAM_LEAKS_JOBS (4) at a time, for at most HEAPCAM_LEAKS_SECONDS
 // (240).
-func record(dir, classes string, rounds int) error {
+func record(dir, classes string, rounds int, aside bool) error {
 	limit, _ := strconv.Atoi(os.Getenv("HEAPCAM_LEAKS_SECONDS"))
 	end := time.Now().Add(time.Duration(cmp.Or(limit, 240)) * time.Second)
 	var wait sync.WaitGroup
 	jobs, _ := strconv.Atoi(os.Getenv("HEAPCAM_LEAKS_JOBS"))
 	slots := make(chan struct{}, cmp.Or(max(jobs, 0), 4))
-	for _, r := range array(rounds) {
+	for _, r := range array(rounds, aside) {
 		to := filepath.Join(dir, r.name())
 		if _, err := os.Stat(filepath.Join(to, "done")); err == nil {
 			continue
@@ -170,7 +186,7 @@ func (r *recording) record(to, classes string) error {
 	}
 	args = append(args, "--", filepath.Join(jdks[r.jdk], "bin", "java"), "-XX:+Use"+r.gc+"GC", "-Xmx"+r.heap)
 	args = append(append(append(args, r.flags...), "-cp", classes, r.program, strconv.Itoa(r.seconds)), r.args...)
-	c := exec.Command("bin/heapcam", args...)
+	c := exec.Command(heapcam, args...)
 	out, err := c.CombinedOutput()
 	if _, ended := err.(*exec.ExitError); err != nil && !ended {
 		return err
@@ -263,11 +279,11 @@ var outcomes = []string{"named first", "named", "missed", "clean", "cannot tell"
 
 // judge reads every recording of dir.
 func judge(dir string, aside bool) error {
-	b, err := os.ReadFile("bench/leaks/SETASIDE")
+	hidden, err := hidden()
 	if err != nil {
 		return err
 	}
-	hidden, files := strings.Fields(string(b)), sources()
+	files := sources()
 	found, err := filepath.Glob(filepath.Join(dir, "*", "done"))
 	if err != nil {
 		return err
@@ -282,7 +298,7 @@ func judge(dir string, aside bool) error {
 		if only := os.Getenv("HEAPCAM_LEAKS_ONLY"); only != "" && !strings.HasPrefix(name, only) {
 			continue
 		}
-		out, err := exec.Command("bin/heapcam", "leaks", "--json", filepath.Dir(f)).Output()
+		out, err := exec.Command(heapcam, "leaks", "--json", filepath.Dir(f)).Output()
 		l := reply{}
 		if err != nil || json.Unmarshal(out, &l) != nil {
 			fmt.Printf("%-13s %s: %v\n", "error", name, err)

@@ -219,6 +219,7 @@ func (d *daemon) configure(kept []*os.File) {
 // discovery connects the agent with the discovery of JVMs.
 func (d *daemon) discovery() {
 	d.found = jvms.NewDiscovery(jvms.DiscoveryConfig{Log: d.config.Log, Decide: d.live.decide})
+	d.config.Attributes = d.live.attributes
 	d.found.Recorded = func(j jvms.JVM) bool { return recording(d.agent, j) != nil }
 	d.found.Attach = func(ctx context.Context, j jvms.JVM, options string) error {
 		_, err := d.attach(ctx, api.AttachRequest{JVM: j.ID, Options: options})

@@ -208,7 +208,7 @@ func (o *bundleOptions) doctor(context.Context) ([]byte, error) {
 	}
 	rows := make([]doctorRow, len(all))
 	for i, j := range all {
-		rows[i] = doctorRow{j, jvms.Doctor(j)}
+		rows[i] = doctorRow{JVM: j, Verdict: jvms.Doctor(j)}
 	}
 	return asJSON(rows)
 }

@@ -8,11 +8,14 @@ import (
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/probe"
+	"github.com/heapcam/heapcam/trace"
 )
 
 type doctorRow struct {
 	jvms.JVM
 	jvms.Verdict
+	// Resource says whose it is, as a recording of it would; without the rules of heapcam.yaml.
+	Resource trace.Resource `json:"resource,omitempty"`
 }
 
 func newDoctorCmd() *cobra.Command {
@@ -50,7 +53,7 @@ packages configure it, finds and records it. The variable keeps the present valu
 			rows := make([]doctorRow, len(all))
 			bad := 0
 			for i, j := range all {
-				rows[i] = doctorRow{j, jvms.Doctor(j)}
+				rows[i] = doctorRow{j, jvms.Doctor(j), j.Resource(nil)}
 				if !rows[i].Recordable {
 					bad++
 				}
@@ -115,6 +118,9 @@ func printDoctor(rows []doctorRow) {
 			ok = "recorded now"
 		}
 		t.Row(r.ID, or(r.Name, "?"), or(r.Version, "?"), or(r.Collector, "?"), ok)
+		if who := r.Resource.String(); who != "" {
+			t.Under(2, ui.Sprintf("service: %s", who))
+		}
 		if !r.Recordable {
 			t.Under(2, ui.Sprintf("reason: %s", ui.Prose(r.Reason)))
 		}

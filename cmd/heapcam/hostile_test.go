@@ -446,8 +446,9 @@ func TestHostileText(t *testing.T) {
 	for what, f := range map[string]func(){
 		"doctor": func() {
 			j := jvms.JVM{ID: hostileName(0), Name: hostileName(1), Version: hostileName(2), Collector: hostileName(3)}
-			printDoctor([]doctorRow{{j, jvms.Verdict{Reason: hostileName(4), Remedy: hostileName(5),
-				Warnings: []string{hostileName(6)}}}})
+			printDoctor([]doctorRow{{JVM: j, Verdict: jvms.Verdict{Reason: hostileName(4), Remedy: hostileName(5),
+				Warnings: []string{hostileName(6)}},
+				Resource: trace.Resource{trace.AttrService: hostileName(7), trace.AttrPod: hostileName(8)}}})
 		},
 		"summary": func() {
 			for _, p := range []session.Phase{session.Refused, session.ProbeStopped, session.KilledPhase} {

@@ -70,6 +70,9 @@ incidents that it created automatically. On a full disk it keeps only what needs
 			ui.Fprintf(c.OutOrStdout(), "%s\n", i.ID)
 			ui.Fprintf(ui.Stderr, "heapcam: kept %s of %s in %s, collections %d to %d\n", ui.Bytes(i.Bytes), i.JVM,
 				ui.Plural(uint64(i.Files), "file"), i.FirstGC, i.LastGC)
+			if who := i.Resource.String(); who != "" {
+				ui.Fprintf(ui.Stderr, "heapcam: service %s\n", who)
+			}
 			for _, f := range i.Foreign {
 				ui.Fprintf(ui.Stderr, "heapcam: left out: %s is of another recording\n", f)
 			}
@@ -120,13 +123,14 @@ JVM is killed or crashes, when it throws an OutOfMemoryError, or when full colle
 				return nil
 			}
 			w := ui.NewTable(c.OutOrStdout())
-			ui.Fprintf(w, "INCIDENT\tKEPT AT\tBY\tSIZE\tCOLLECTIONS\tREASON\n")
+			ui.Fprintf(w, "INCIDENT\tSERVICE\tKEPT AT\tBY\tSIZE\tCOLLECTIONS\tREASON\n")
 			for _, i := range all {
 				by := "a user"
 				if i.Auto {
 					by = "the agent"
 				}
-				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%d to %d\t%s\n", i.ID, ui.Time(i.Created), by,
+				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d to %d\t%s\n", i.ID,
+					or(i.Resource.String(), "-"), ui.Time(i.Created), by,
 					ui.Bytes(i.Bytes), i.FirstGC, i.LastGC, i.Reason)
 			}
 			return w.Flush()
@@ -198,6 +202,9 @@ func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 	}
 	ui.Fprintf(w, "incident\t%s\n", i.ID)
 	ui.Fprintf(w, "recording\t%s\n", i.JVM)
+	if who := i.Resource.String(); who != "" {
+		ui.Fprintf(w, "service\t%s\n", who)
+	}
 	ui.Fprintf(w, "kept at\t%s, %s\n", ui.Time(i.Created), by)
 	ui.Fprintf(w, "reason\t%s\n", i.Reason)
 	ui.Fprintf(w, "collections\t%d to %d\n", i.FirstGC, i.LastGC)

@@ -12,6 +12,8 @@ import (
 
 type leaksOptions struct {
 	json, fail, suspects bool
+	settle               bool
+	socket               string
 	least                ui.Percent
 }
 
@@ -28,8 +30,7 @@ number through the recording. What matters most is first. There are three kinds:
   fills-heap   The heap was full, and this filled it.
   leak         The growth outlived collections of old space, so its objects live.
   suspect      It grows like a leak, but no collection of old space shows that its objects
-               live. It may be garbage, or a cache that fills up. To settle it, run
-               ` + "`jcmd PID GC.run`" + ` twice, a minute apart, while the JVM is recorded.
+               live. It may be garbage, or a cache that fills up. To settle it, use --settle.
 
 Caches that have filled up, the start of a program, and batches that are released again have no verdict. Record at least
 one minute and ten collections; the output says how slow a leak it can see. With fewer data it says "Cannot tell". ` +
@@ -49,6 +50,9 @@ known. "near_misses" has what grew and is not named, and why.`,
 	c.Flags().BoolVar(&o.suspects, "fail-on-suspect", false, "As --fail-on-leak, and suspects count, too.")
 	c.Flags().Var(&o.least, "min-growth", "Share of the maximum heap that must be added in a day; less is listed as "+
 		"small growth. Default 0.1%; 0% = all growth.")
+	c.Flags().BoolVar(&o.settle, "settle", false, "Ask the agent that records this JVM to find out first which "+
+		"objects live. It stops the JVM once, for at most 250 ms, and at most once in ten minutes. Operators only.")
+	addSocket(c, &o.socket)
 	exitsWith(c, "0", "There is no leak, or neither --fail-on-leak nor --fail-on-suspect is set.")
 	exitsWith(c, "9", "There is a leak and --fail-on-leak is set, or a suspect and --fail-on-suspect is set.")
 	exitsWith(c, "11", "The recording cannot tell, and --fail-on-leak or --fail-on-suspect is set.")
@@ -56,14 +60,22 @@ known. "near_misses" has what grew and is not named, and why.`,
 }
 
 func (o *leaksOptions) run(c *cobra.Command, path string) error {
+	if o.settle {
+		dir, err := settle(c.Context(), o.socket, path)
+		if err != nil {
+			return err
+		}
+		path = dir
+	}
 	rec, err := openReading(path)
 	if err != nil {
 		return err
 	}
 	defer rec.Close()
+	leaking := leakOptions(rec, float64(o.least))
 	var l *leak.Report
 	if err := countFirst(rec, func(r heap.Reader) (enough bool, err error) {
-		l, err = leak.Find(r, leak.Options{MinGrowth: float64(o.least), Holder: heldBy(rec)})
+		l, err = leak.Find(r, leaking)
 		return l != nil, ifNot(err, leak.ErrOpen)
 	}); err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)

@@ -149,6 +149,9 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	ui.Fprintf(ui.Stderr, "heapcam: pulled %s of %s: %s, collections %d to %d, in %s (%s/s)\n", ui.Bytes(n),
 		filepath.Base(dir), ui.Plural(uint64(len(m.Files)), "file"), m.FirstGC, m.LastGC,
 		ui.Duration(p.Spent()), ui.Bytes(int64(float64(n)/max(p.Spent().Seconds(), 1e-3))))
+	if who := m.Resource.String(); who != "" {
+		ui.Fprintf(ui.Stderr, "heapcam: service %s\n", who)
+	}
 	o.reportExtent(ui.Stderr, m, n)
 	for _, d := range m.Dropped {
 		ui.Fprintf(ui.Stderr, "heapcam: %s is missing from the pull: the recorder deleted it meanwhile to stay "+

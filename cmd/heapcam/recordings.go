@@ -96,6 +96,7 @@ func onDisk(dir string) (session.Status, bool) {
 	s := session.Status{ID: filepath.Base(abs), Dir: abs, Phase: session.Stopped, GuaranteeMet: true, Files: len(files)}
 	s.Session, s.ForeignFiles = ring.Session, len(ring.Foreign)
 	s.Name, s.PID = splitID(s.ID)
+	s.Resource = ringstore.ReadResource(ringstore.OS, abs)
 	for _, f := range files {
 		if st, err := os.Stat(f); err == nil {
 			s.TraceBytes += st.Size()

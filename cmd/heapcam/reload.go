@@ -82,6 +82,16 @@ func (l *liveConfig) decide(j config.JVM) (options, why string, record bool) {
 	return o.attachOptions(), "", true
 }
 
+// attributes gives the attributes of OpenTelemetry that the rules set for a JVM.
+func (l *liveConfig) attributes(j config.JVM) map[string]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r := l.file.Decide(j); r != nil {
+		return r.Resource
+	}
+	return nil
+}
+
 // onReload reloads at each SIGHUP until ctx is done.
 func onReload(ctx context.Context, reload func() error) {
 	c, stop := hangups()

@@ -52,12 +52,12 @@ func reportOn(progress io.Writer, path string) (*analysis.Report, error) {
 	}
 	defer rec.Close()
 	return indexed(ownIndex(), reportResult, rec.Path, func() (rep *analysis.Report, err error) {
-		took := cost.New()
+		took, leaking := cost.New(), leakOptions(rec, leak.DefaultMinGrowth)
 		watch := func(b trace.Block) { _ = took.Add(b) } // the replay tells what is damaged
 		err = countWatched(rec, watch, func(r heap.Reader) (bool, error) {
 			if rep != nil { // all but the verdicts is known
 				ui.Fprintf(progress, "heapcam: to confirm a leak, all objects are replayed: this takes longer\n")
-				l, err := leak.Find(r, leak.Options{MinGrowth: leak.DefaultMinGrowth, Holder: heldBy(rec)})
+				l, err := leak.Find(r, leaking)
 				if err == nil {
 					rep.Settle(l)
 				}
@@ -65,7 +65,7 @@ func reportOn(progress io.Writer, path string) (*analysis.Report, error) {
 			}
 			p := r.Position()
 			p.Damage = append(p.Damage, rec.Problems...)
-			made, err := analysis.MakeReport(r)
+			made, err := analysis.MakeReport(r, leaking)
 			if err != nil || heap.Unsure(r) {
 				return false, err
 			}

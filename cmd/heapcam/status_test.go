@@ -58,7 +58,7 @@ func TestRemarks(t *testing.T) {
 	}
 }
 
-// TestUntilStuck: what goes on is waited for, and what does not is left behind.
+// TestUntilStuck waits for work that makes progress, and abandons work that does not.
 func TestUntilStuck(t *testing.T) {
 	failed := errors.New("failed")
 	err, answered := untilStuck(time.Minute, func(tick func()) error {

@@ -74,6 +74,9 @@ func (o *statusOptions) recordings(all []session.Status) {
 		}
 		t.Row(s.ID, state(s.Phase), s.Collections, live, ui.Bytes(s.TraceBytes), share,
 			s.Dropped.RingEpochs+s.Dropped.StoreEpochs, since(s.Since))
+		if who := s.Resource.String(); who != "" {
+			t.Under(2, ui.Sprintf("service: %s", who))
+		}
 		about = append(about, remarks(&s)...)
 	}
 	t.Write(ui.Stdout)

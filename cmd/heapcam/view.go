@@ -21,7 +21,7 @@ import (
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/analysis"
-	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -133,12 +133,12 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 			return openInput(path, 0, true, progress)
 		},
 		OpenFrom: func(gc uint64) (*web.Input, error) { return openInput(path, gc, false, func(done, total int64) {}) },
-		Holder: func() (func([]sites.Key) ui.Flow, func()) {
+		Leaks: func() (leak.Options, func()) {
 			rec, err := ringstore.OpenRecording(path)
 			if err != nil {
-				return nil, func() {}
+				return leak.Options{MinGrowth: leak.DefaultMinGrowth}, func() {}
 			}
-			return heldBy(rec), func() { rec.Close() }
+			return leakOptions(rec, leak.DefaultMinGrowth), func() { rec.Close() }
 		},
 		Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
 			return indexed(ownIndex(), reportResult, path, makeReport)

@@ -23,6 +23,8 @@ type Table struct {
 	Threads map[uint64]trace.Thread
 	// SitesCut is what the recorder says of a full table of frames, nil if the table was not full.
 	SitesCut *trace.SitesCut
+	// Resource says whose recording it is; nil: not known.
+	Resource trace.Resource
 
 	first map[trace.Frame]uint64 // first id of each stack, by the frame without its id
 	same  map[uint64]uint64      // ids of stacks that have an earlier id, to that one
@@ -47,6 +49,9 @@ func (t *Table) Meta(b trace.Block) error {
 	}
 	for _, s := range m.SitesCut {
 		t.SitesCut = &s
+	}
+	if m.Resource != nil {
+		t.Resource = m.Resource
 	}
 	return err
 }

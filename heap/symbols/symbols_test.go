@@ -6,7 +6,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestSameStack: a probe that had to make room gives a stack that comes again new ids. They are one site.
+// TestSameStack: if the probe evicted a stack and sees it again, the stack gets new ids. Both are one site.
 func TestSameStack(t *testing.T) {
 	r := New()
 	frames := []trace.Frame{{ID: 1, Method: 7, BCI: 3}, {ID: 2, Parent: 1, Method: 8},

@@ -13,9 +13,9 @@ import (
 )
 
 // demandingAgent is an agent of the application that wants allocation sampling, which the JVM gives to one agent
-// only. Its option says when it asks and what it does without: "onload" and "vminit" end the JVM, "tolerant" goes on,
-// "slow" never asks and keeps VMInit busy for 300 ms, "later" asks once the file $DEMAND is there, every 50 ms until
-// it succeeds.
+// only. Its option says when it asks, and what it does if it is refused: "onload" and "vminit" end the JVM, "tolerant"
+// continues, "slow" never asks and keeps VMInit busy for 300 ms. "later" asks as soon as the file $DEMAND exists, every
+// 50 ms until it succeeds.
 const demandingAgent = `
 #include <jvmti.h>
 #include <stdio.h>
@@ -163,8 +163,8 @@ func TestSamplingBegins(t *testing.T) {
 	})
 }
 
-// TestSamplingHandedOver has an agent ask for allocation sampling while heapcam holds it: a pause of the recording
-// gives it back, and afterwards the recording goes on without sites, which status and the recording say.
+// TestSamplingHandedOver has an agent ask for allocation sampling while heapcam uses it. Pausing the recording releases
+// it. Afterwards the recording continues without sites, which status and the recording report.
 func TestSamplingHandedOver(t *testing.T) {
 	t.Parallel()
 	eachPair(t, []int{17, 25}, []string{"G1"}, func(t *testing.T, major int, gc string) {

@@ -14,9 +14,9 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestFreeze: a JVM that ends without an end marker, whatever the cause, leaves an incident that reads up to its last
-// collection; one that runs out of heap and goes on leaves one a burst; direct memory, whose OutOfMemoryError the
-// library throws, none.
+// TestFreeze: a JVM that ends without an end marker, for whatever cause, leaves an incident that can be read up to its
+// last collection. A JVM that runs out of heap and continues leaves one incident for each burst of failures. If only
+// direct memory is exhausted (that OutOfMemoryError is thrown by the class library), there is none.
 func TestFreeze(t *testing.T) {
 	const gone, exhausted = "without an end marker", "exhausted"
 	majors := []int{17, 25}

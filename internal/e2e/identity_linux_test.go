@@ -10,11 +10,11 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestProvenIdentity holds what the replay proves of objects through full collections against the probe, which follows
-// sampled objects: every second sample is hidden from the replay, and where it says of such an object that it is proven
-// since when it lives, the sample must say the same. An allocation that a collection was made for is part of that
-// pause's listing and sampled when its thread goes on, which may be some collections later on a busy machine. A wrong
-// identity would be too young as often as too old: none may be too young, and few late.
+// TestProvenIdentity compares what the replay proves of objects through full collections with the probe, which follows
+// sampled objects. Every second sample is hidden from the replay. If the replay claims to know the birth of such an
+// object, the sample must have the same birth. There is one exception. An object whose allocation caused a collection
+// is listed in that pause, but sampled only when its thread continues; on a busy machine that may be some collections
+// later. Wrong identities would be too young as often as too old. So none may be too young, and few may be late.
 func TestProvenIdentity(t *testing.T) {
 	t.Parallel()
 	somePair(t, "proven", []int{17, 25}, []string{"Serial", "Parallel"}, func(t *testing.T, major int, gc string) {

@@ -113,9 +113,8 @@ func TestKillRecorder(t *testing.T) {
 }
 
 // TestKillAgent kills the daemon at random moments under load and starts it again, sometimes so late that the shared
-// ring overflows: the JVM does not notice, the recording goes on in its folder, and what is missing fell into the time
-// when no agent ran (or one had not yet emptied the ring that it found, and got the definitions anew) and is reported
-// by gaps, to the number.
+// ring overflows. The JVM does not notice, and the recording continues in its folder. Collections may be missing only
+// from a time when no agent ran, or when a new agent had not yet emptied the ring. Gaps report their exact number.
 func TestKillAgent(t *testing.T) {
 	needReader(t)
 	versions, gcs, kills := majors()[:1], []string{"Parallel"}, 2

@@ -423,8 +423,8 @@ func silent(t *testing.T, r *running) {
 	}
 }
 
-// TestGuard makes the guard around raw reads fire in one pause: it is reported, the next collection lists everything
-// again, and all goes on.
+// TestGuard makes the guard around raw reads fire in one pause. That is reported, the next collection lists everything
+// again, and recording continues.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	eachPair(t, majors(), collectors, func(t *testing.T, major int, gc string) {

@@ -6,8 +6,8 @@ import (
 )
 
 // TestRetry has the probe meet an unknown class word in each pause from the sixth to the twentieth, as after an attach
-// to a G1 JVM that holds objects of classes unloaded before: the recording goes on with samples alone, lists the heap
-// again when its wait is over, and is not ended.
+// to a G1 JVM with objects of classes that were unloaded before. The recording continues with samples alone, and lists
+// the heap again when its wait is over. It does not end.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	somePair(t, "retry", []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {

@@ -105,8 +105,7 @@ func init() {
 }
 
 // TestRingAttacks does to the shared ring's file what its owner can do to it, while all threads of the JVM are in the
-// probe's callbacks as often as can be: the JVM goes on to its end; the recording goes on, or somebody says why it does
-// not.
+// probe's callbacks as often as possible. The JVM runs to its end. The recording continues, or the reason is reported.
 func TestRingAttacks(t *testing.T) {
 	for i, a := range ringAttacks {
 		// In the short rounds each attack is made on one pair, and those that end the recording on both JDKs.

@@ -40,7 +40,7 @@ func TestRollingListing(t *testing.T) {
 	})
 }
 
-// TestRollingRegions is the same for G1, whose regions change their kind while a listing goes on: mixed collections,
+// TestRollingRegions is the same for G1, whose regions change their kind during a listing: mixed collections,
 // classes that are unloaded, large objects and, in a second run, full collections. Listings have stops of their own.
 func TestRollingRegions(t *testing.T) {
 	needReader(t)

@@ -32,6 +32,7 @@ func TestSecrets(t *testing.T) {
 				args: []string{file, "secret-argument-7f3a"},
 				opts: []string{"-Dhc.secret=secret-property-7f3a", "-Dsecret-name-7f3a=x"}}
 			t.Setenv("HC_SECRET", "secret-environment-7f3a")
+			t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "service.version=visible-7f3a,card=secret-environment-7f3a")
 			r := p.plain(t)
 			await(t, "pid", func() bool { return r.pid() > 0 })
 			if errs, code := d.attach(t, r.pidText()); code != 0 {
@@ -95,7 +96,7 @@ func TestSecrets(t *testing.T) {
 				t.Fatal(err)
 			}
 			// What must be there, or nothing is looked through at all.
-			for _, want := range []string{"LSecrets;", "Secrets.java"} {
+			for _, want := range []string{"LSecrets;", "Secrets.java", "visible-7f3a"} {
 				if !bytes.Contains(decoded, []byte(want)) {
 					t.Errorf("the recording has no %s", want)
 				}

@@ -183,10 +183,10 @@ func (x *definitions) tokens(b trace.Block) {
 	}))
 }
 
-// TestUnload records a JVM that loads and drops classes all the time, with full collections amid, while its agent is
-// killed and comes again: each file has what it names and little else, the probe's log is tidied, ids go on where the
-// probe's tables are used again, and what is replayed is what was listed. The probe checks that no object has a type
-// that has gone (oracle=1).
+// TestUnload records a JVM that loads and drops classes all the time, with full collections in between, while its agent
+// is killed and restarted. Each file has the definitions that it needs and few others. The probe removes old
+// definitions from its log, and reuses places of its tables but no ids. The replay equals the listings. The probe
+// checks that no object has a type that was freed (oracle=1).
 func TestUnload(t *testing.T) {
 	needReader(t)
 	majors, gcs, depths, span := []int{17, 25}, []string{"G1"}, []string{"survivors"}, 5*time.Second

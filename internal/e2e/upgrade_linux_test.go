@@ -12,8 +12,9 @@ import (
 	"github.com/heapcam/heapcam/agent/session"
 )
 
-// TestKeptProbes has today's agent record JVMs that carry probes of earlier builds: each is recorded, governed, paused
-// and reported for renewal, an agent that comes later goes on, and what is recorded agrees with its sync points.
+// TestKeptProbes has today's agent record JVMs with probes of earlier builds. Each JVM is recorded, kept in its budget,
+// paused, and reported as one with an old probe. A restarted agent continues, and the recording agrees with its sync
+// points.
 func TestKeptProbes(t *testing.T) {
 	needReader(t)
 	jdk(t, 17)

@@ -29,7 +29,8 @@ var level = map[string]float64{
 	"heap/symbols": 1, "heap/reflisting": 2, "heap/samples": 1, "heap/state": 2, "heap/state/statetest": 3,
 	"heap/match": 3, "heap/view": 3, "heap": 4,
 	"emergency": 3, "syncpoint": 3, "agent/attach": 2, "agent/logs": 0, "agent/governor": 3, "agent/jvms": 3,
-	"svc": 4, "agent/place": 4, "agent/api/apitest": 0, "agent/session/sessiontest": 4,
+	"agent/resource": 2,
+	"svc":            4, "agent/place": 4, "agent/api/apitest": 0, "agent/session/sessiontest": 4,
 	"agent/quota": 4, "agent/session": 5, "agent/spool": 6, "agent/api": 7, "agent": 8,
 	"agent/metrics":         9,
 	"analysis/analysistest": 3, "analysis/cost": 3, "analysis/graph": 3, "analysis/collection": 5, "analysis/sites": 6,
@@ -132,7 +133,8 @@ func dependencies(t *testing.T) map[string][]string {
 // TestNothingIsExecuted: neither the recording path nor what it looks at JVMs with can start a program or load code,
 // whoever laid it there. (The library goes to the JVM; the agent never opens it.)
 func TestNothingIsExecuted(t *testing.T) {
-	for _, p := range append([]string{"agent/attach", "agent/jvms", "agent/place", "agent/metrics"}, recording...) {
+	for _, p := range append([]string{"agent/attach", "agent/jvms",
+		"agent/resource", "agent/place", "agent/metrics"}, recording...) {
 		out, err := exec.Command("go", "list", "-deps", module+p).Output()
 		if err != nil {
 			t.Fatal(err)

@@ -37,8 +37,8 @@ void budget_learn_finish(uint64_t wall, uint64_t cpu) {
 
 bool budget_too_long(void) { return too_long; }
 
-// It is dared again after a while if the first guess allows it: soon if the last one took long for a cause of its own
-// (the thread was preempted), each time later.
+// After a while a listing is tried again, if the first guess allows it: the last one may have taken long for another
+// reason (the thread was preempted). After each try the wait is longer.
 bool budget_listing_too_long(bool due, uint64_t bytes) {
     uint64_t now = now_ns();
     if (too_long && now > retry_at && list_rate > FIRST_RATE) {
@@ -77,8 +77,7 @@ uint64_t budget_slice(uint64_t pause_ns) {
     return opt.max_sync < ns ? opt.max_sync : ns;
 }
 
-// An aborted listing counts what it took by the clock, whatever took it: it is not dared again at the very next
-// pause.
+// An aborted listing counts with its wall time, whatever took it. So it is not tried again in the very next pause.
 void budget_listed(const struct listing_cost *c) {
     uint64_t rate = c->cpu / ((c->bytes >> 10) + 1);
     if (c->until && c->over && c->ended > c->until && !c->sooner) {
@@ -114,7 +113,7 @@ uint32_t budget_depth(const struct prospect *p) {
         }
         if (need <= may) break;
     }
-    // A walk that took long for a cause of its own is dared again.
+    // The last walk may have taken long for another reason: lower the prediction, so that it is tried again.
     if (depth < p->depth) eden_rate -= eden_rate / 4, rest_rate -= rest_rate / 4;
     return depth;
 }

@@ -1,5 +1,5 @@
-// budget.h: what a pause may take, and what its walks are expected to take, from what the last ones took. VM thread in
-// pauses; nothing here reads memory of the JVM.
+// budget.h: how much time a pause may take, and a prediction of how much its walks will take. The prediction follows
+// from the times of the last walks. VM thread in pauses; nothing here reads memory of the JVM.
 #ifndef HEAPCAM_BUDGET_H
 #define HEAPCAM_BUDGET_H
 
@@ -12,14 +12,14 @@ void budget_learn_eden(uint64_t ns, uint64_t bytes); // CPU time that a walk of 
 void budget_learn_rest(uint64_t ns, uint64_t bytes);
 void budget_learn_finish(uint64_t wall_ns, uint64_t cpu_ns); // of a whole finish
 
-// Whether a listing that is due, of so many bytes, would take longer than it may (max_sync); then nothing is walked
-// until it would take a quarter less.
+// Whether a listing of so many bytes would take longer than max_sync. due: a listing is due now. After the answer
+// "true" no object is walked until the listing would take a quarter less than max_sync.
 bool budget_listing_too_long(bool due, uint64_t bytes);
-bool budget_too_long(void); // what that said last
-// Where a listing may be spread over pauses none is too long: ns that one of so many bytes would take.
+bool budget_too_long(void); // the newest answer of budget_listing_too_long
+// The same where a listing may be spread over pauses: none is too long. Returns the ns that so many bytes would take.
 uint64_t budget_listing(uint64_t bytes);
-uint64_t budget_guess(uint64_t bytes); // the same, of a part
-void budget_sliced(uint64_t cpu_ns, uint64_t bytes); // what a part of one took
+uint64_t budget_guess(uint64_t bytes); // predicted ns for a part of a listing
+void budget_sliced(uint64_t cpu_ns, uint64_t bytes); // reports what a part of a listing took
 uint64_t budget_slice(uint64_t pause_ns);            // ns that a pause that took so long may list; 0: no limit
 struct listing_cost {
     uint64_t bytes, total;             // listed; that a listing walks
@@ -28,7 +28,7 @@ struct listing_cost {
 };
 void budget_listed(const struct listing_cost *c);
 
-// The depth, at most `depth`, of which an epoch is not expected to take more than may ns.
+// budget_depth returns the greatest depth, up to `depth`, at which the epoch is predicted to take at most `may` ns.
 struct prospect {
     struct work walk;
     uint64_t list_bytes, since_last_finish, may;
@@ -39,7 +39,7 @@ void budget_note_walk(struct work walk); // what a pause's walks would take at e
 uint32_t budget_depth(const struct prospect *p);
 uint64_t budget_may_take(uint64_t start_cost); // ns; 0: no limit
 
-// What a listing of so many bytes is expected to take by the clock, ns.
+// Predicted wall time of a listing of so many bytes, ns.
 uint64_t budget_expect(uint64_t bytes);
 
 #endif

@@ -1,6 +1,6 @@
-// classes.h: which classes the JVM has, by walking ClassLoaderDataGraph inside pauses. A class that died keeps its type
-// as long as objects of it stand somewhere; then the type has gone, and the probe reports that to the agent. VM thread
-// in pauses.
+// classes.h: which classes the JVM has, by walking ClassLoaderDataGraph inside pauses. An unloaded class keeps its type
+// while the heap still contains objects of it. Afterwards the type is free ("gone"), and the probe reports that to the
+// agent. VM thread in pauses.
 #ifndef HEAPCAM_CLASSES_H
 #define HEAPCAM_CLASSES_H
 
@@ -13,8 +13,8 @@ uint32_t classes_scan_all(void); // all; how many died
 bool classes_dying(void);        // some died and have not gone
 void classes_measured(void);     // of what died then every object that is left is in the side table, but for eden
 void classes_unseen(void);       // what survived the last collection is not known: classes that died may have objects
-// Those that are not named any more. eden_emptied: by this pause, and what was left of it is in the heap no more. all:
-// no dead object is left in the heap. samples_sent: no sample waits (samples name types, too).
+// Frees the types that nothing can name any more. eden_emptied: this pause emptied eden. all: the heap contains no dead
+// object. samples_sent: no sample waits to be sent (samples name types, too).
 void classes_forget(bool eden_emptied, bool all, bool samples_sent);
 
 #endif

@@ -1,5 +1,5 @@
-// control.h: the probe's own thread: it carries words between the shared ring and the probe, does what the agent asks
-// for, and ends the recording.
+// control.h: the probe's own thread. It copies the header words between the shared ring and the probe, does what the
+// agent requests, and ends the recording.
 #ifndef HEAPCAM_CONTROL_H
 #define HEAPCAM_CONTROL_H
 
@@ -8,10 +8,10 @@
 
 #include "log.h"
 
-// end: what the thread does last. asked: somebody detaches the probe; else the recording cannot go on.
+// end: what the thread does last. asked: somebody detaches the probe; else the recording cannot continue.
 typedef void control_end(JNIEnv *jni, bool asked);
 // check: called after the first collections, until it has succeeded CONTROL_CHECKS times. If it fails twice, the
-// recording ends, and why says the reason: one failure may come from dead objects of classes that were unloaded.
+// recording ends with the reason in `why`. (A single failure may come from dead objects of classes that were unloaded.)
 // NULL: nothing is checked.
 enum { CONTROL_CHECKS = 3 };
 typedef bool control_check(JNIEnv *jni, char why[HC_MAX_REASON]);

@@ -14,14 +14,14 @@ enum {
     MAX_TYPE_IDS = 1 << 22
 }; // ids of types are never given twice (heap.denseTypes; in a walk token they have 25 bits)
 
-// Definition logs: append-only, readers take [sent, len) without a lock. What has gone leaves the type log by a second
-// one that takes its place (ring.c).
+// Definition logs: append-only; readers read [sent, len) without a lock. To remove types that are gone, a second type
+// log without them replaces the first one (ring.c).
 struct deflog {
     uint8_t *mem;
     size_t cap;
     _Atomic size_t len;
     _Atomic size_t sent;
-    size_t pending; // sent once the commit in the making succeeds
+    size_t pending; // value of sent after the present commit, if it succeeds
     size_t last_mark;
     uint32_t *marks; // where events begin, every DEFS_CHUNK bytes or so
     _Atomic uint32_t nmarks;

@@ -1,5 +1,5 @@
-// encode.h: blocks and events of the stream (docs/format/stream.md) into memory. Never writes past end; over says that
-// something did not fit.
+// encode.h: writes blocks and events of the stream (docs/format/stream.md) into memory. It never writes past `end`;
+// `over` is set when something did not fit.
 #ifndef HEAPCAM_ENCODE_H
 #define HEAPCAM_ENCODE_H
 

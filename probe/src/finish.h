@@ -1,4 +1,5 @@
-// finish.h: a finish in the making: where its epoch is written, and what becomes of that. VM thread, inside the guard.
+// finish.h: the state of one finish (the work at the end of a pause): where its epoch is written, and whether it is
+// committed or dropped. VM thread, inside the guard.
 #ifndef HEAPCAM_FINISH_H
 #define HEAPCAM_FINISH_H
 

@@ -4,7 +4,8 @@
 
 #include <jni.h>
 
-// The heap exists: look at it, and begin. 0: recording. A thread of the JVM's, while nothing is recorded.
+// Begins a recording; the JVM has created its heap. Returns 0 if it records. A thread of the JVM, while nothing is
+// recorded.
 int lifecycle_begin(JNIEnv *jni);
 void lifecycle_refused(void);    // it has not begun: gives back what it had, so that the JVM may be asked again
 void lifecycle_unprepared(void); // likewise, before lifecycle_begin was called

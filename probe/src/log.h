@@ -1,4 +1,4 @@
-// log.h: what the probe says to a person: one line on stderr, and texts that say why.
+// log.h: what the probe prints for people: single lines on stderr, and reasons of refusals.
 #ifndef HEAPCAM_LOG_H
 #define HEAPCAM_LOG_H
 

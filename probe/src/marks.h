@@ -39,8 +39,8 @@ extern bool marks_clean; // a full collection has just made them: there is none 
 extern HIDDEN uint64_t *graves; // one bit a word of heap: of an object that no listing counts
 extern uint8_t *grave_in;       // of a region: GRAVES_*
 enum { GRAVES_SOME = 1, GRAVES_ASK = 2 };
-// No dead object is listed, but those that died since the newest marking of which a listing was made. A listing asks
-// the marks of a region once after graves_begin.
+// graves_known: a listing leaves out all dead objects, except those that died after the newest marking. After
+// graves_begin each region is looked up in the marks once, by the first listing of it.
 extern bool graves_known;
 void graves_begin(uint32_t regions);
 bool graves_ask(uint64_t bottom);

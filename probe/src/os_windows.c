@@ -128,12 +128,11 @@ void os_unlock(os_mutex *m) { ReleaseSRWLockExclusive((SRWLOCK *)m); }
 void *guard_env[5];
 static volatile DWORD armed_thread; // 0: none
 
-// Where a guarded thread goes on after a fault, on its own stack and outside of the handler. It has nowhere to return
-// to.
+// Where a guarded thread continues after a fault: on its own stack and outside of the handler. This never returns.
 static void after_fault(void) { guard_leave(); }
 
-// The first of the process' handlers, asked in whatever thread. All that is not ours goes on as if we were not there:
-// the JVM lives on such faults (safepoints, null checks, stack banging).
+// The first of the process' handlers, called on any thread. It passes on each fault that is not the probe's: the JVM
+// itself uses faults (safepoints, null checks, stack banging).
 static LONG CALLBACK on_fault(EXCEPTION_POINTERS *x) {
     const EXCEPTION_RECORD *r = x->ExceptionRecord;
     if ((r->ExceptionCode != EXCEPTION_ACCESS_VIOLATION && r->ExceptionCode != EXCEPTION_IN_PAGE_ERROR) ||

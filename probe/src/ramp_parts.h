@@ -1,6 +1,6 @@
-// ramp_parts.h: what ramp.c asks of a kind of heap: which of its parts a ramp has not listed. ramp_linear.c (Serial,
-// Parallel) and ramp_g1.c keep it twice: with the newest pause (now), and with its slice (next), which becomes now when
-// that is committed.
+// ramp_parts.h: which parts of the heap a ramp has not listed yet. ramp.c asks this of ramp_linear.c (Serial, Parallel)
+// or ramp_g1.c. Both keep two versions: *now* includes the newest pause, *next* also its slice. When the slice is
+// committed, next becomes now.
 #ifndef HEAPCAM_RAMP_PARTS_H
 #define HEAPCAM_RAMP_PARTS_H
 
@@ -14,7 +14,7 @@
 struct slice {
     struct heapmaps *maps;
     uint64_t epoch, until; // until: now_ns() at which it ends
-    int reason;            // HC_SYNC_*: a new ramp begins; 0: the one under way goes on
+    int reason;            // HC_SYNC_*: a new ramp begins; 0: the present one continues
     bool with_eden;        // survivor space may hold what has no header yet
 };
 
@@ -59,7 +59,7 @@ struct ramp_parts {
     void (*list)(struct enc *e, const struct slice *s, struct part *p);
     uint64_t (*left)(const struct heapmap *m, bool uncounted); // bytes, of next; uncounted: without what was lost
     void (*keep)(void);                                        // next is now
-    void (*committed)(const struct heapmap *m);                // how things stand is how a reader knows them
+    void (*committed)(const struct heapmap *m);                // a reader now knows all of this
 };
 extern const struct ramp_parts ramp_linear, ramp_g1;
 

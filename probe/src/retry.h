@@ -1,10 +1,10 @@
 // retry.h: what to do after pauses that were not understood. VM thread in pauses, but for retry_after_epochs.
 //
-// Eight in a row, and recording does not go on as before. Where the structures of the JVM are the known ones and only
-// what the heap holds is not (a read that faulted, an unknown class word), the cause goes away by itself: after an
-// attach, G1 has dead objects of classes that were unloaded before, until their regions are collected. Then no object
-// is walked for RETRY_FIRST epochs, each time twice as many, up to RETRY_MOST. Everything else is hopeless: recording
-// ends.
+// After eight such pauses in a row there are two cases. If only the content of the heap is unknown (a read that
+// faulted, an unknown class word), the cause ends by itself. After an attach, for example, G1 has dead objects of
+// classes that were unloaded before, until it collects their regions. The probe then walks no object for RETRY_FIRST
+// epochs, the next time for twice as many, up to RETRY_MOST. In all other cases the structures of the JVM are not the
+// known ones, and recording ends.
 #ifndef HEAPCAM_RETRY_H
 #define HEAPCAM_RETRY_H
 
@@ -16,6 +16,6 @@ void retry_faulted(bool by_contents); // this epoch was not understood; by_conte
 void retry_understood(bool walked);   // this one was; walked: objects, too
 bool retry_is_hopeless(void);
 bool retry_waits(void);            // the next epoch is recorded without walking objects; asked once an epoch
-uint32_t retry_after_epochs(void); // any thread; how many epochs the wait has that goes on or was the last; 0: none
+uint32_t retry_after_epochs(void); // any thread; epochs of the present or last wait; 0: there was none
 
 #endif

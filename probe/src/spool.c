@@ -128,7 +128,7 @@ bool spool_turn(uint64_t now) {
     dropped = lost;
     uint64_t seldom = 100 * *ring64(HC_RING_OFF_SYNC_PREDICTED);
     if (seldom < TURN_NS) seldom = TURN_NS;
-    // Tail is the agent's. Whoever has its lock is the agent; one that comes again gets some seconds for it.
+    // The tail is the agent's. Who has its lock is the agent; an agent that restarts gets some seconds for it.
     if ((beat && now < beat + HC_RING_AGENT_STALE_NS && beat < now + HC_RING_AGENT_STALE_NS) || tail > head ||
         head - tail > size) {
         atomic_store(&spool_waits, false);
@@ -137,7 +137,7 @@ bool spool_turn(uint64_t now) {
     if (!full && !half && !atomic_load(&spool_waits)) return false;
     if (flock(ring_fd, LOCK_EX | LOCK_NB)) return false;
     if (ring_tail() == tail) {
-        if (full && from > tail && !half) { // the segment before goes, this one goes on
+        if (full && from > tail && !half) { // the segment before is dropped, this one continues
             (void)ring_set_tail(from);
         } else if (turned && now - turned < seldom) {
             atomic_store(&spool_waits, true);

@@ -40,8 +40,8 @@ void unloading_look(const struct heapmaps *m, int kind, int depth) {
     side_end(was_walked, m);
 }
 
-// In eden are objects that no list has: they wait for a collection that empties it, and if that went wrong for the next
-// time that all is looked at.
+// Objects in eden are in no list, so their types wait for a collection that empties eden. If that collection failed,
+// they wait until all objects are looked at again.
 void unloading_forget(const struct heapmaps *m, int kind, bool unseen, bool samples_sent) {
     bool evac = kind_evacuates(kind);
     if (vm_has_regions() && evac && !unseen) unseen = !heapwalk()->emptied(m);

@@ -43,8 +43,8 @@ HOT void dest_set(uint64_t dw, uint64_t n) {
 
 HOT bool dest_has(uint64_t dw) { return dest[dw >> 6] >> (dw & 63) & 1; }
 
-// The length of the run of bits that begins at dw, which is cleared: at most most. Where one region is full to its end
-// the run goes on in the next one.
+// The length of the run of bits that begins at dw, which is cleared: at most most. Where a region is full to its end,
+// the run continues in the next one.
 HOT uint64_t dest_take(uint64_t dw, uint64_t most) {
     uint64_t i = dw >> 6, sh = dw & 63, n = 0;
     for (;; i++, sh = 0) {
@@ -81,7 +81,7 @@ HOT bool lands_in_old(const struct old_space *o, uint64_t d) {
     return i < o->size && (!o->region || o->region[i].kind != HC_SPACE_SURVIVOR);
 }
 
-// The lanes guess where the next object goes: behind where the last ones went. Returns behind the token.
+// The lanes predict the destination of the next object: directly behind the last ones. Returns the end of the token.
 HOT uint8_t *put_survivor(struct walker *w, uint8_t *p, const struct hot *o, uint32_t len, uint64_t dw, uint64_t n,
                           uint64_t *prev_dst) {
     uint32_t m = (uint32_t)(w->lane[0] == dw) | (uint32_t)(w->lane[1] == dw) << 1 | (uint32_t)(w->lane[2] == dw) << 2 |

@@ -1,6 +1,12 @@
 package folder
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"path/filepath"
+
+	"github.com/heapcam/heapcam/ringstore/vfs"
+	"github.com/heapcam/heapcam/trace"
+)
 
 // Identity is whose recording a folder holds. PID is the agent's view, NSPID the JVM's own.
 type Identity struct {
@@ -11,6 +17,7 @@ type Identity struct {
 	NSPID      uint32
 	StartTicks uint64
 	VM, Probe  string
+	Resource   trace.Resource // nil: not known
 }
 
 // Describe is what recording.json holds.
@@ -18,6 +25,9 @@ func Describe(id Identity, counters json.RawMessage) ([]byte, error) {
 	m := map[string]any{
 		"schema": "heapcam.recording/1", "session": id.Session, "name": id.Name, "uid": id.UID,
 		"pid": id.PID, "nspid": id.NSPID, "start_ticks": id.StartTicks, "vm": id.VM, "probe": id.Probe,
+	}
+	if len(id.Resource) > 0 {
+		m["resource"] = id.Resource
 	}
 	if counters != nil {
 		m["counters"] = counters
@@ -30,3 +40,16 @@ const RecordingName = "recording.json"
 
 // IncidentName is the file of an incident's folder that says what was kept, and why (heapcam.incident/1).
 const IncidentName = "incident.json"
+
+// ReadResource gives the attributes that recording.json of a folder holds; nil: none.
+func ReadResource(fs vfs.FS, dir string) trace.Resource {
+	path := filepath.Join(dir, RecordingName)
+	b, err := vfs.ReadSmall(fs, path)
+	var m struct {
+		Resource trace.Resource `json:"resource"`
+	}
+	if err != nil || CheckDocument(path, b) != nil || json.Unmarshal(b, &m) != nil {
+		return nil
+	}
+	return m.Resource.Clean()
+}

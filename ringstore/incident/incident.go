@@ -15,6 +15,7 @@ import (
 	"github.com/heapcam/heapcam/ringstore/folder"
 	"github.com/heapcam/heapcam/ringstore/segment"
 	"github.com/heapcam/heapcam/ringstore/vfs"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // Incidents is the folder that holds incidents.
@@ -53,7 +54,9 @@ type Incident struct {
 	Full    bool      `json:"disk_full,omitempty"` // the open file is left out since the disk has no room for a copy
 	Foreign []string  `json:"foreign,omitempty"`   // files of other recordings, which lie in the ring's folder still
 	Names   []string  `json:"ring_files,omitempty"`
-	Damaged string    `json:"damaged,omitempty"` // why incident.json cannot be read: only the ID is known
+	// Resource says whose JVM it was, as recording.json does.
+	Resource trace.Resource `json:"resource,omitempty"`
+	Damaged  string         `json:"damaged,omitempty"` // why incident.json cannot be read: only the ID is known
 }
 
 var (
@@ -134,7 +137,7 @@ func (n *Incidents) read(id string) (Incident, error) {
 	if err != nil { // it is there: nobody may take it for none, or for one that may go
 		i = Incident{Created: begunAt(id), Reason: "unknown: " + err.Error(), Damaged: err.Error()}
 	}
-	i.ID = id
+	i.ID, i.Resource = id, i.Resource.Clean()
 	return i, nil
 }
 
@@ -246,7 +249,7 @@ func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err er
 	if len(all.Files) == 0 {
 		return inc, fmt.Errorf("%w: %w", all.NothingOwn(ring), os.ErrNotExist)
 	}
-	inc.Session = all.Session
+	inc.Session, inc.Resource = all.Session, folder.ReadResource(n.FS, ring)
 	for _, f := range all.Foreign {
 		inc.Foreign = append(inc.Foreign, filepath.Base(f.File))
 	}

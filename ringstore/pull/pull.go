@@ -75,6 +75,7 @@ func Pull(ctx context.Context, dir string, w io.Writer, opt Options) (*recording
 	}
 	if !opt.Redact {
 		p.m.Host, _ = os.Hostname()
+		p.m.Resource = folder.ReadResource(opt.FS, dir)
 	}
 	defer p.end()
 	names = p.resume(names)

@@ -22,7 +22,17 @@ func redactBlock(b trace.Block) (trace.Block, bool) {
 			d.Threads[i].Name = ""
 		}
 		return trace.EncodeDefs(d), true
-	case trace.KindMeta, trace.KindSamples, trace.KindEpoch, trace.KindSync, trace.KindGap, trace.KindEnd,
+	case trace.KindMeta:
+		m, err := trace.DecodeMeta(b)
+		if err != nil {
+			return b, false
+		}
+		if m.Resource == nil {
+			return b, true
+		}
+		m.Resource = nil
+		return trace.EncodeMeta(m), true
+	case trace.KindSamples, trace.KindEpoch, trace.KindSync, trace.KindGap, trace.KindEnd,
 		trace.KindSummary, trace.KindSlice:
 		return b, true
 	}

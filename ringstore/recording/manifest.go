@@ -6,6 +6,7 @@ import (
 
 	"github.com/heapcam/heapcam/ringstore/folder"
 	"github.com/heapcam/heapcam/ringstore/segment"
+	"github.com/heapcam/heapcam/trace"
 )
 
 const ManifestName = "manifest.json"
@@ -37,6 +38,8 @@ type Manifest struct {
 	Reason   string   `json:"reason,omitempty"` // of the incident
 	// Foreign are files of other recordings that lay in the folder. They were not pulled.
 	Foreign []ForeignFile `json:"foreign,omitempty"`
+	// Resource says whose JVM it was.
+	Resource trace.Resource `json:"resource,omitempty"`
 }
 
 // ForeignFile is a ring file of another recording.
@@ -63,6 +66,7 @@ func decodeManifest(path string, b []byte) (*Manifest, error) {
 	if err := json.Unmarshal(b, &m); err != nil {
 		return nil, segment.Corrupt(path, 0, err.Error())
 	}
+	m.Resource = m.Resource.Clean()
 	return &m, nil
 }
 

@@ -63,7 +63,7 @@ func (s *Source) Lost() (cleared, unknown Ranges) {
 	return cleared, unknown
 }
 
-// Evacuated says that the pause has emptied r: it tells where each object went, or that it died.
+// Evacuated says that the pause has emptied r: its epoch has the new place or the death of each object in r.
 func (s *Source) Evacuated(r trace.Range) {
 	s.Unknown.Remove(r)
 	s.Uncounted.Remove(r)

@@ -79,7 +79,7 @@ func (f *finish) onlyYoung(all ramp.Ranges) (out ramp.Ranges) {
 	return out
 }
 
-// hidden says whether a move from at is not told.
+// hidden says whether a move from at is not reported.
 func (f *finish) hidden(at uint64) bool {
 	return f.cfg.Naive == NaiveMoves && f.roll.src.Unknown.Has(at)
 }

@@ -30,12 +30,59 @@ export function split(spec) {
   return out.filter(Boolean);
 }
 
-// ask makes the fields for classifiers and filter. They change the address.
+// clause is where the filter of a question begins: the word `where` outside of brackets and quotes.
+function clause(text) {
+  let depth = 0,
+    quote = '';
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i];
+    if (quote) {
+      if (c === '\\') i++;
+      else if (c === quote) quote = '';
+    } else if ('"\'`'.includes(c)) quote = c;
+    else if ('([{'.includes(c)) depth++;
+    else if (')]}'.includes(c)) depth--;
+    else if (depth === 0 && /^where\b/.test(text.slice(i)) && (i === 0 || /\s/.test(text[i - 1]))) return i;
+  }
+  return -1;
+}
+
+// parse splits a question into groups and filter; at is where the filter begins.
+export function parse(text) {
+  const i = clause(text);
+  if (i < 0) return { by: text.trim(), filter: '', at: text.length };
+  const rest = text.slice(i + 5);
+  return { by: text.slice(0, i).trim(), filter: rest.trim(), at: i + 5 + rest.length - rest.trimStart().length };
+}
+const join = (by, filter) => by + (filter ? ' where ' + filter : '');
+
+// What a filter may name, besides the functions of expressions.
+const properties =
+  'type package loader array kind length size age birth space spacetype spacemode thread confidence site'.split(' ');
+
+// complete gives the texts that continue what was typed: the last word is completed.
+function complete(text, list) {
+  const { filter, at } = parse(text);
+  const inFilter = clause(text) >= 0;
+  const head = inFilter
+    ? text.slice(0, at) + filter.replace(/[\w]*$/, '')
+    : text.replace(/[^,]*$/, t => /^\s*/.exec(t)[0]);
+  const word = text.slice(head.length).toLowerCase();
+  const names = inFilter ? properties : list.map(d => d.name);
+  const out = names.filter(n => n.startsWith(word) && n !== word).map(n => head + n);
+  if (!inFilter && word && names.includes(word)) out.push(text.trimEnd() + ' where ', text.trimEnd() + ', ');
+  return out;
+}
+
+// ask makes the query bar: groups, and after the word `where` a filter. It changes the address.
 export function ask(params, list, def = defaultBy) {
   const view = state().view;
   const by = params.get('by') || def,
+    filter = params.get('filter') || '',
     parts = split(by);
-  const set = p => go(view, { by: p.join(', ') === def ? null : p.join(', '), open: null, zoom: null });
+  const put = (by, filter) =>
+    go(view, { by: by === def || !by ? null : by, filter: filter || null, open: null, zoom: null, part: null });
+  const set = p => put(p.join(', '), filter);
   const move = (i, d) => {
     const p = [...parts];
     [p[i], p[i + d]] = [p[i + d], p[i]];
@@ -89,59 +136,63 @@ export function ask(params, list, def = defaultBy) {
     h('option', { value: '' }, 'Add level …'),
     list.map(d => h('option', { value: d.name, title: d.description }, d.name)),
   );
-  const field = (id, label, value, key, what) =>
+  const offers = h('datalist', { id: 'offers' });
+  const offer = e =>
+    offers.replaceChildren(...complete(e.target.value, list).map(value => h('option', { value })));
+  return [
     h(
       'form',
       {
-        class: 'bar grow',
+        class: 'bar',
         submit: e => {
           e.preventDefault();
-          go(view, { [key]: e.target.elements[id].value.trim() || null, open: null, zoom: null });
+          const q = parse(e.target.elements.query.value);
+          put(q.by, q.filter);
         },
       },
-      h('label', { for: id }, label),
+      h('label', { for: 'query' }, 'Group by'),
       h('input', {
-        id,
-        name: id,
+        id: 'query',
+        name: 'query',
         class: 'grow',
-        value,
+        value: join(by, filter),
         spellcheck: 'false',
         autocomplete: 'off',
-        placeholder: what,
-        'aria-describedby': id + '-error',
+        list: 'offers',
+        placeholder: 'type, site where size >= 1024',
+        title: 'Classifiers, outermost first; then “where” and a condition',
+        'aria-describedby': 'query-error',
+        input: offer,
+        focus: offer,
       }),
+      offers,
       h('button', { type: 'submit' }, 'Apply'),
-    );
-  return [
-    h(
-      'div',
-      { class: 'bar' },
-      chips,
-      add,
-      field('by', 'Group by', by, 'by', def),
-      field('where', 'Filter', params.get('filter') || '', 'filter', 'size >= 1024 and type startsWith "java."'),
     ),
-    h('div', { id: 'by-error', class: 'error', role: 'alert' }),
-    h('div', { id: 'where-error', class: 'error', role: 'alert' }),
+    h('div', { id: 'query-error', class: 'error', role: 'alert' }),
+    h(
+      'details',
+      { class: 'advanced', open: params.get('more') ? true : null },
+      h('summary', {}, 'Levels'),
+      h('div', { class: 'bar' }, chips, add),
+    ),
   ];
 }
 
-// showFieldError shows an error below the field that caused it, and clears the others. It returns false if no field
-// caused the error.
+// showFieldError shows an error of the query bar below it, or clears it. It returns false if the bar did not cause the
+// error.
 export function showFieldError(e) {
-  for (const f of ['by', 'where']) {
-    const box = document.getElementById(f + '-error'),
-      input = document.getElementById(f);
-    const here = e && e.field === f;
-    if (box)
-      box.textContent = here ? `${e.error}\n${e.spec ?? ''}\n${' '.repeat(Math.max((e.column || 1) - 1, 0))}^` : '';
-    if (input) here ? input.setAttribute('aria-invalid', 'true') : input.removeAttribute('aria-invalid');
-    if (here && e.column) {
-      input.focus();
-      input.setSelectionRange(e.column - 1, e.column - 1);
-    }
+  const box = document.getElementById('query-error'),
+    input = document.getElementById('query');
+  const here = e && e.field;
+  if (box)
+    box.textContent = here ? `${e.error}\n${e.spec ?? ''}\n${' '.repeat(Math.max((e.column || 1) - 1, 0))}^` : '';
+  if (input) here ? input.setAttribute('aria-invalid', 'true') : input.removeAttribute('aria-invalid');
+  if (here && e.column && input) {
+    const at = e.column - 1 + (e.field === 'where' ? parse(input.value).at : 0);
+    input.focus();
+    input.setSelectionRange(at, at);
   }
-  return Boolean(e && e.field);
+  return Boolean(here);
 }
 
 // gcField is the field that selects a collection; rows are the report's collections.

@@ -10,7 +10,11 @@ const keys = [
   ['Page Up, Page Down', 'In a chart: move the selection by 20 collections.'],
   ['Home, End', 'In a chart: select the first or last collection. In a table of groups: go to the first or last row.'],
   ['↑ ↓', 'In a table of groups: go to the previous or next row.'],
-  ['Enter', 'In a table of groups or an icicle: zoom into the group. In the diff’s table: open or close it.'],
+  ['Enter', 'In a table of groups or a flame graph: zoom into the group. In the diff’s table: open or close it.'],
+  ['← → ↑ ↓', 'In a flame graph: go to the node beside, above or below.'],
+  ['s', 'In a flame graph: show callers and callees of the frame.'],
+  ['Escape', 'In a flame graph: show the whole heap.'],
+  ['+, −, 0', 'In a chart: zoom in, zoom out, show all.'],
 ];
 
 export async function show(main) {

@@ -28,7 +28,7 @@ import * as glossary from './glossary.js';
 const views = { overview, state: heap, diff, trends, leaks, coverage, glossary };
 const names = {
   overview: 'Overview',
-  state: 'Heap state',
+  state: 'Heap',
   diff: 'Diff',
   trends: 'Trends',
   leaks: 'Leaks',
@@ -43,11 +43,15 @@ function chrome() {
   const s = state();
   const theme = s.params.get('theme') || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
   document.documentElement.dataset.theme = theme;
-  document.getElementById('nav').replaceChildren(
-    ...Object.keys(names)
-      .filter(v => views[v])
-      .map(v => h('a', { href: address(v), 'aria-current': v === s.view ? 'page' : null }, names[v])),
-  );
+  // The links stay the same elements: one of them may have the focus.
+  const nav = document.getElementById('nav');
+  if (!nav.firstChild) nav.append(...Object.keys(names).map(v => h('a', {}, names[v])));
+  Object.keys(names).forEach((v, i) => {
+    const a = nav.children[i];
+    a.href = address(v);
+    if (v === s.view) a.setAttribute('aria-current', 'page');
+    else a.removeAttribute('aria-current');
+  });
   const isUTC = s.params.get('tz') === 'utc';
   document.getElementById('tools').replaceChildren(
     h(

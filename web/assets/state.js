@@ -1,22 +1,33 @@
-// Heap state: the live objects after one collection, grouped by any list of classifiers, as an icicle and a tree table.
+// Heap: the live objects after one collection, as a flame graph of all frames and beside it as a tree table of groups.
 import { h, go, get, bytes, count, plural, share, when, save, state, notice } from './lib.js';
-import { TreeTable, icicle } from './tree.js';
+import { TreeTable } from './tree.js';
+import { Flame } from './flame.js';
 import { ask, showFieldError, classifiers, byOf, gcField, lastKnown, name } from './ask.js';
 
 let box,
   data,
   table,
+  flames = [],
   open = new Set(),
-  shown = '';
+  shown = '',
+  drawn = '';
+
+// Questions that readers ask most. Each is a change of the address.
+const presets = [
+  ['By class', { by: null, order: null }],
+  ['By my code', { by: 'site, type', order: null }],
+  ['By thread', { by: 'thread, site, type', order: null }],
+  ['By age', { by: 'ages, type, site', order: null }],
+];
 
 export async function show(main, d, params) {
   data = d;
-  shown = '';
+  shown = drawn = '';
   const list = await classifiers();
   const rows = d.report.collections;
   if (!lastKnown(rows)) {
     main.append(
-      h('h2', {}, 'Heap state after a collection'),
+      h('h2', {}, 'Heap after a collection'),
       h('p', { class: 'quiet' }, 'The heap state is unknown after every collection of this recording.'),
     );
     return;
@@ -25,103 +36,252 @@ export async function show(main, d, params) {
     top: h('div', {}),
     head: h('p', { id: 'head', 'aria-live': 'polite' }),
     crumbs: h('p', { class: 'bar', id: 'crumbs' }),
-    draw: h('div', { id: 'icicle' }),
+    ways: h('div', { class: 'bar', id: 'ways' }),
+    draw: h('div', { id: 'flame' }),
     table: h('div', { id: 'tree' }),
     list,
   };
-  main.append(h('h2', {}, 'Heap state after a collection'), box.top, box.head, box.crumbs, box.draw, box.table);
+  box.search = search(params);
+  main.append(
+    h('h2', {}, 'Heap after a collection'),
+    box.top,
+    box.head,
+    h('div', { class: 'cols heap' }, h('div', {}, h('div', { class: 'bar' }, box.search), box.ways, box.draw),
+      h('div', {}, box.crumbs, box.table)),
+  );
   await update(d, params);
+}
+
+// search is the field that finds groups while the reader types.
+function search(params) {
+  let later = 0;
+  const typed = e => {
+    const q = e.target.value;
+    for (const f of flames) f.find(q ? matcher(q) : null);
+    clearTimeout(later);
+    later = setTimeout(() => go('state', { q: q || null, open: null }), 400);
+  };
+  return h(
+    'form',
+    {
+      class: 'bar grow',
+      role: 'search',
+      submit: e => {
+        e.preventDefault();
+        clearTimeout(later);
+        go('state', { q: e.target.elements.q.value || null, open: null });
+      },
+    },
+    h('label', { for: 'q' }, 'Search'),
+    h('input', {
+      id: 'q',
+      name: 'q',
+      type: 'search',
+      class: 'grow',
+      value: params.get('q') || '',
+      placeholder: 'name or expression',
+      input: typed,
+    }),
+  );
 }
 
 const at = params => params.get('at') || String(lastKnown(data.report.collections));
 const question = params => ({ at: at(params), by: byOf(params), where: params.get('filter') });
-const zoomOf = params => {
+const pathOf = (params, key) => {
   try {
-    const z = JSON.parse(params.get('zoom') || '[]');
+    const z = JSON.parse(params.get(key) || '[]');
     return Array.isArray(z) ? z : [];
   } catch {
     return [];
   }
 };
+const zoomOf = params => pathOf(params, 'zoom');
 
 export async function update(d, params) {
   data = d;
   if (!box) return;
-  const mine = box;
   try {
     open = new Set(JSON.parse(params.get('open') || '[]'));
   } catch {
     open = new Set();
   }
   const q = question(params),
-    zoom = zoomOf(params),
-    find = params.get('q') || '';
+    find = params.get('q') || '',
+    input = box.search.elements.q;
+  if (document.activeElement !== input && input.value !== find) input.value = find;
   // The fields are made anew only when their values have changed: text that the reader types must stay.
-  const fields = JSON.stringify([q, find]);
+  const fields = JSON.stringify([q, params.get('order')]);
   if (box.fields !== fields || !box.top.firstChild) {
     box.fields = fields;
-    const focus = document.activeElement?.id;
-    box.top.replaceChildren(
+    tops(params, q);
+  }
+  await Promise.all([groups(params, q, find), graph(params, q, find)]);
+}
+
+// tops makes the fields above the drawing.
+function tops(params, q) {
+  const focus = document.activeElement?.id;
+  const by = params.get('by');
+  box.top.replaceChildren(
+    h(
+      'div',
+      { class: 'bar' },
+      gcField(data.report.collections, q.at, 'After collection', v => go('state', { at: v }), 'at'),
       h(
-        'div',
-        { class: 'bar' },
-        gcField(data.report.collections, q.at, 'After collection', v => go('state', { at: v }), 'at'),
-        h(
-          'form',
-          {
-            class: 'bar grow',
-            role: 'search',
-            submit: e => {
-              e.preventDefault();
-              go('state', { q: e.target.elements.q.value, open: null });
-            },
-          },
-          h('label', { for: 'q' }, 'Search'),
-          h('input', {
-            id: 'q',
-            name: 'q',
-            type: 'search',
-            class: 'grow',
-            value: find,
-            placeholder: 'part of a name or a regular expression',
-          }),
-        ),
-        ...[
-          ['csv', 'CSV'],
-          ['json', 'JSON'],
-          ['pprof', 'pprof'],
-        ].map(([f, t]) =>
+        'span',
+        { class: 'switch', role: 'group', 'aria-label': 'Questions' },
+        presets.map(([t, change]) =>
           h(
             'button',
             {
               type: 'button',
-              title:
-                f === 'pprof'
-                  ? 'Download the whole heap state as a pprof profile'
-                  : `Download the table as ${t}`,
-              click: () => file(f),
+              'aria-pressed': String((change.by || null) === by),
+              click: () => go('state', { ...change, zoom: null, part: null, open: null, frame: null }),
             },
             t,
           ),
         ),
-        h('button', { type: 'button', title: 'Download the chart as an SVG file', click: image }, 'SVG'),
       ),
-      ...ask(params, box.list),
-    );
-    if (focus) document.getElementById(focus)?.focus();
+      h('span', { class: 'grow' }),
+      ...[
+        ['csv', 'CSV'],
+        ['json', 'JSON'],
+        ['pprof', 'pprof'],
+      ].map(([f, t]) =>
+        h(
+          'button',
+          {
+            type: 'button',
+            title:
+              f === 'pprof' ? 'Download the whole heap state as a pprof profile' : `Download the table as ${t}`,
+            click: () => file(f),
+          },
+          t,
+        ),
+      ),
+      h('button', { type: 'button', title: 'Download the flame graph as an SVG file', click: image }, 'SVG'),
+    ),
+    ...ask(params, box.list),
+  );
+  if (focus) document.getElementById(focus)?.focus();
+}
+
+// ways makes the switches of the flame graph.
+function ways(params, r) {
+  const root = params.get('order') !== 'leaf',
+    all = params.get('jdk') === '1',
+    frame = params.get('frame');
+  const press = (t, title, on, change) =>
+    h('button', { type: 'button', title, 'aria-pressed': String(on), click: () => go('state', change) }, t);
+  const part = pathOf(params, 'part');
+  const last = frame || part.at(-1);
+  box.ways.replaceChildren(
+    ...[
+      r.sites && !frame
+        ? h(
+            'span',
+            { class: 'switch', role: 'group', 'aria-label': 'Order of frames' },
+            press('Root first', 'Callers above callees', root, { order: null, part: null }),
+            press('Leaf first', 'The allocating method above its callers', !root, { order: 'leaf', part: null }),
+          )
+        : null,
+      r.sites
+        ? press('JDK and framework frames', 'Show each frame of the JDK and of frameworks', all, {
+            jdk: all ? null : '1',
+            part: null,
+          })
+        : null,
+      part.length || frame
+        ? h('button', { type: 'button', click: () => go('state', { part: null, frame: null }, false) }, 'Whole heap')
+        : null,
+      ...(frame ? [] : part).map((k, i) =>
+        h(
+          'button',
+          {
+            type: 'button',
+            class: 'crumb',
+            click: () => go('state', { part: JSON.stringify(part.slice(0, i + 1)) }, false),
+          },
+          k,
+        ),
+      ),
+      last && !frame && /\(/.test(last)
+        ? h(
+            'button',
+            { type: 'button', id: 'sandwich', click: () => go('state', { frame: last, part: null }, false) },
+            'Callers and callees',
+          )
+        : null,
+    ].filter(Boolean),
+  );
+}
+
+// graph draws the flame graph, or those of the callers and callees of one frame.
+async function graph(params, q, find) {
+  const mine = box,
+    part = pathOf(params, 'part'),
+    frame = params.get('frame');
+  const ask = {
+    ...q,
+    order: params.get('order') === 'leaf' ? 'leaf' : 'root',
+    fold: params.get('jdk') === '1' ? null : 1,
+    path: part.length && !frame ? JSON.stringify(part) : null,
+    frame,
+  };
+  const key = JSON.stringify([ask, document.documentElement.dataset.theme]);
+  const matches = find ? matcher(find) : null;
+  if (key === drawn) {
+    for (const f of flames) if (f.match !== matches) f.find(matches);
+    return;
   }
-  const key = JSON.stringify([q, zoom, find, document.documentElement.dataset.theme, params.get('tz')]);
+  let r;
+  try {
+    r = await get('flame', ask, 'flame');
+  } catch (e) {
+    if (e.name !== 'AbortError' && box === mine && !e.field)
+      box.draw.replaceChildren(h('p', { class: 'bad', role: 'alert' }, e.message));
+    return;
+  }
+  if (box !== mine) return;
+  drawn = key;
+  ways(params, r);
+  flames.forEach(f => f.end());
+  flames = [];
+  box.draw.replaceChildren();
+  const all = data.report.collections.find(c => c.gc === r.gc)?.bytes || r.tree.bytes;
+  const add = (title, label, tree, base, up) => {
+    if (title) box.draw.append(h('h3', {}, title));
+    const f = new Flame(box.draw, {
+      label,
+      total: all,
+      up,
+      aside: n => go('state', { frame: n.key, part: null }, false),
+      pick: frame
+        ? (p, n) => go('state', { frame: n.key }, false)
+        : p => go('state', { part: p.length ? JSON.stringify(p) : null }, false),
+    });
+    f.match = matches;
+    f.show(tree, base);
+    flames.push(f);
+  };
+  if (frame) {
+    add(`Callers of ${frame}`, `Callers of ${frame}, outermost on top`, r.callers, [], true);
+    add('What it calls, and what is allocated there', `Callees of ${frame}`, r.tree, []);
+  } else add('', 'Live bytes. Arrow keys move, Enter zooms in, s shows callers and callees.', r.tree, part);
+}
+
+// groups shows the table.
+async function groups(params, q, find) {
+  const mine = box,
+    zoom = zoomOf(params);
+  const key = JSON.stringify([q, zoom, find, params.get('tz')]);
   if (key === shown) {
     table?.render();
     return;
   }
-  const path = zoom.length ? JSON.stringify(zoom) : null;
-  let r, drawn;
+  let r;
   try {
-    [r, drawn] = await Promise.all([
-      get('group', { ...q, path, find }, 'group'),
-      get('group', { ...q, path, draw: 1 }, 'draw'),
-    ]);
+    r = await get('group', { ...q, path: zoom.length ? JSON.stringify(zoom) : null, find }, 'group');
     if (box !== mine) return;
   } catch (e) {
     if (e.name === 'AbortError' || box !== mine) return;
@@ -145,11 +305,15 @@ export async function update(d, params) {
   box.crumbs.replaceChildren(
     ...(zoom.length
       ? [
-          h('button', { type: 'button', click: () => go('state', { zoom: null }) }, 'Whole heap'),
+          h('button', { type: 'button', click: () => go('state', { zoom: null }) }, 'All groups'),
           ...zoom.map((k, i) =>
             h(
               'button',
-              { type: 'button', click: () => go('state', { zoom: JSON.stringify(zoom.slice(0, i + 1)) }) },
+              {
+                type: 'button',
+                class: 'crumb',
+                click: () => go('state', { zoom: JSON.stringify(zoom.slice(0, i + 1)) }),
+              },
               k,
             ),
           ),
@@ -158,15 +322,6 @@ export async function update(d, params) {
   );
   const matches = find ? matcher(find) : null;
   const all = r.bytes || 1;
-  box.draw.replaceChildren(
-    icicle(drawn.tree, {
-      base: zoom,
-      label: 'Bytes by group, outermost level on top. Enter zooms into a group.',
-      hit: matches,
-      pick: p => go('state', { zoom: p.length ? JSON.stringify(p) : null }, false),
-      text: n => `${n.key}: ${bytes(n.bytes)} (${share(n.bytes / all)}), ${plural(n.objects, 'object')}`,
-    }),
-  );
   box.table.replaceChildren();
   table = new TreeTable(box.table, {
     label: 'Groups',
@@ -185,14 +340,7 @@ export async function update(d, params) {
       {
         title: 'Share',
         numeric: true,
-        cell: n => [
-          h(
-            'span',
-            { class: 'meter', 'aria-hidden': 'true' },
-            h('i', { width: ((100 * n.bytes) / all).toFixed(1) + '%' }),
-          ),
-          h('span', { class: 'share' }, share(n.bytes / all)),
-        ],
+        cell: n => h('span', { class: 'share' }, share(n.bytes / all)),
       },
       { title: 'Precision', cell: precision },
     ],
@@ -205,7 +353,7 @@ function precision(n) {
   if (!n.estimated) return 'exact';
   return h(
     'span',
-    { title: `${count(n.objects_low)} to ${count(n.objects_high)} objects (95 % interval)` },
+    { class: 'sub', title: `${count(n.objects_low)} to ${count(n.objects_high)} objects (95 % interval)` },
     `${bytes(n.bytes_low)} to ${bytes(n.bytes_high)}, ${plural(n.samples || 0, 'sample')}`,
   );
 }
@@ -240,15 +388,13 @@ async function file(format) {
   save(/filename="([^"]+)"/.exec(r.headers.get('Content-Disposition'))?.[1] || 'heapcam.' + format, await r.blob());
 }
 
-// image downloads the icicle as an SVG file that does not need the page's style sheet.
+// image downloads the flame graph as an SVG file that does not need the page's style sheet.
 function image() {
   const svg = box.draw.querySelector('svg').cloneNode(true);
-  svg.setAttribute('width', '1600');
-  svg.querySelectorAll('text').forEach(t => t.setAttribute('font', '11px sans-serif'));
+  svg.setAttribute('width', svg.getAttribute('viewBox').split(' ')[2]);
   svg.querySelectorAll('text').forEach(t => {
     t.setAttribute('font-size', '11');
     t.setAttribute('font-family', 'sans-serif');
-    t.removeAttribute('font');
   });
   svg.querySelectorAll('rect').forEach(t => t.setAttribute('stroke', '#ffffff'));
   save(
@@ -258,8 +404,10 @@ function image() {
 }
 
 export function leave() {
+  flames.forEach(f => f.end());
+  flames = [];
   box = table = null;
-  shown = '';
+  shown = drawn = '';
 }
 // refresh updates the view of a recording that grows. A collection that the address names stays selected.
 export async function refresh(d, params) {

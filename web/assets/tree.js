@@ -1,4 +1,4 @@
-// A tree table with keyboard control, and an icicle of the same tree.
+// A tree table with keyboard control.
 import { h, count } from './lib.js';
 
 // TreeTable shows nodes { key, …, count, children }. columns are { title, cell(node, root), numeric }. more(path,
@@ -188,76 +188,4 @@ export class TreeTable {
     }
     e.preventDefault();
   }
-}
-
-const palette = ['#56b4e9', '#e69f00', '#7ccfb4', '#f0e442', '#e8a4c9', '#f29a6c', '#9db8e0', '#c9c9c9'];
-function tint(key) {
-  let n = 0;
-  for (const c of key) n = (n * 31 + c.codePointAt(0)) >>> 0;
-  return palette[n % palette.length];
-}
-
-// icicle draws a tree with the root on top. A click or Enter on a node calls pick(path). hit says which keys to mark.
-export function icicle(root, { pick, size = n => n.bytes, text, hit, base = [], label }) {
-  const W = 1000,
-    H = 20,
-    min = 1.2;
-  const depth = n => 1 + Math.max(0, ...(n.children || []).map(depth));
-  const levels = Math.min(depth(root), 40);
-  const out = [],
-    words = []; // apart from the buttons, whose accessible name must not be the shortened text
-  const draw = (n, path, x, w, y) => {
-    const description = text(n),
-      name = n.key;
-    const chars = Math.floor(w / 7);
-    out.push(
-      h(
-        'g',
-        {
-          class: hit?.(n.key) ? 'hit' : null,
-          tabindex: y ? '0' : null,
-          role: 'button',
-          'aria-label': description,
-          click: () => pick(path),
-          keydown: e => {
-            if (e.key === 'Enter' || e.key === ' ') {
-              e.preventDefault();
-              pick(path);
-            }
-          },
-        },
-        h('title', {}, description),
-        h('rect', { x, y: y * H, width: Math.max(w, 0.5), height: H - 1, fill: y ? tint(n.key) : '#b9bec5' }),
-      ),
-    );
-    if (chars > 3)
-      words.push(
-        h('text', { x: x + 4, y: y * H + 14 }, name.length > chars ? '…' + name.slice(-(chars - 1)) : name),
-      );
-    if (y + 1 >= levels) return;
-    let at = x;
-    const total = Math.max(size(n), 1);
-    const sum = Math.max(
-      (n.children || []).reduce((s, c) => s + size(c), 0),
-      total,
-    );
-    for (const c of n.children || []) {
-      const cw = (w * size(c)) / sum;
-      if (cw >= min) draw(c, [...path, c.key], at, cw, y + 1);
-      at += cw;
-    }
-  };
-  draw(root, base, 0, W, 0);
-  return h(
-    'svg',
-    {
-      class: 'icicle',
-      viewBox: `0 0 ${W} ${levels * H}`,
-      role: 'group',
-      'aria-label': label,
-      xmlns: 'http://www.w3.org/2000/svg',
-    },
-    out,
-    h('g', { 'aria-hidden': 'true' }, words),
-  );
 }

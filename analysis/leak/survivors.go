@@ -1,0 +1,135 @@
+package leak
+
+import (
+	"github.com/heapcam/heapcam/analysis/history"
+	"github.com/heapcam/heapcam/analysis/stats"
+)
+
+// After a floor it is known which objects of a site live, and each sample has the time of its allocation. So the ages
+// of what lives show whether a site keeps its objects: of a leak the old ones live as often as younger ones, of a cache
+// or a queue that is full they are gone.
+
+const (
+	// turnedOver is how often those of the first third survive at least, as a share of those of the middle third, in a
+	// structure that keeps its objects
+	turnedOver = 0.75
+	// asMany is the same in the null hypothesis of the test
+	asMany = 0.5
+	// steady is what share of the rate before the first of two floors there is between them, of what grows all the time
+	steady = 0.7
+)
+
+// ages is what lives of a site's objects, by third of the time up to a floor.
+type ages struct {
+	taken, alive [3]float64
+}
+
+// settled gives the time of the newest floor, if at least half of the window lies before it.
+func (h *detector) settled() (at float64, ok bool) {
+	n := len(h.Floors)
+	if n == 0 {
+		return 0, false
+	}
+	at = h.Times[h.Floors[n-1]]
+	return at, at-h.From >= (h.Times[len(h.Times)-1]-h.From)/2
+}
+
+// ages counts what was sampled in each third of the time from the site's first sample up to end, and what of it lives.
+func (h *detector) ages(s *history.Series, end float64) (a ages) {
+	from := h.From
+	if len(s.Births) > 0 { // a leak may begin late
+		if i := h.place(s.Births[0].Gc); i > 0 {
+			from = h.Times[i-1]
+		}
+	}
+	third := (end - from) / 3
+	if third <= 0 {
+		return a
+	}
+	for _, b := range s.Births {
+		i := h.place(b.Gc)
+		if i < 0 {
+			continue
+		}
+		begin, last := h.From, h.Times[i]
+		if i > 0 {
+			begin = h.Times[i-1]
+		}
+		for k := range a.taken { // evenly over the phase
+			x, y := max(begin, from+float64(k)*third), min(last, from+float64(k+1)*third)
+			if y > x {
+				a.taken[k] += b.Taken * (y - x) / max(last-begin, y-x)
+			}
+		}
+	}
+	for _, t := range s.Survived {
+		if k := int((t - from) / third); k < 3 {
+			a.alive[max(k, 0)]++
+		}
+	}
+	for k := range a.alive {
+		a.alive[k] = min(a.alive[k], a.taken[k])
+	}
+	return a
+}
+
+// place gives the place of the collection gc in the window, -1 if it is not in it.
+func (h *detector) place(gc uint64) int {
+	i := int(int64(gc) - int64(h.first))
+	if i < 0 || i >= len(h.Times) {
+		return -1
+	}
+	return i
+}
+
+// turnover says whether the old objects of a site are gone while younger ones live: known says that there are enough of
+// them to tell.
+func (a *ages) turnover() (yes, known bool) {
+	if a.taken[0] < minSamples || a.taken[1] < minSamples || a.alive[1] == 0 {
+		return a.alive[0] == 0 && a.alive[1] == 0 && a.taken[0]+a.taken[1] >= minSamples, false
+	}
+	return a.alive[0]/a.taken[0] < turnedOver*a.alive[1]/a.taken[1], true
+}
+
+// chance gives the probability that so many of the oldest objects live if they survive half as often as younger ones.
+func (a *ages) chance() float64 {
+	p := asMany * a.alive[1] / max(a.taken[1], 1)
+	return stats.BinomialAtMost(a.taken[0], a.taken[0]-a.alive[0], 1-p)
+}
+
+// byFloors says whether a series grows from floor to floor as fast as it did before, as a queue does whose consumer is
+// too slow: its old objects are gone, too.
+func byFloors(t, v []float64, floors []int) bool {
+	n := len(floors)
+	if n < 2 {
+		return false
+	}
+	last := floors[n-1]
+	for _, f := range floors[:n-1] {
+		if f == 0 || t[last]-t[f] < (t[last]-t[0])/4 || t[f] == t[0] {
+			continue
+		}
+		before := (v[f] - v[0]) / (t[f] - t[0])
+		return before > 0 && (v[last]-v[f])/(t[last]-t[f]) >= steady*before
+	}
+	return false
+}
+
+// lasting gives the curve of what lives at end by the time of its allocation, without the newest sixth: what is in use
+// for a moment is there, too.
+func (h *detector) lasting(s *history.Series, end float64) (t, v, samples []float64) {
+	size := 0.0
+	if s.Taken > 0 {
+		size = s.Allocated / s.Taken
+	}
+	end -= (end - h.From) / growthParts
+	n, k := 0.0, 0
+	for i := range finePoints {
+		x := h.From + (end-h.From)*float64(i)/(finePoints-1)
+		for k < len(s.Survived) && s.Survived[k] <= x {
+			n, k = n+1, k+1
+		}
+		t, v, samples = append(t, x), append(v, n*size), append(samples, n)
+	}
+	return t, v, samples
+}

@@ -1,0 +1,89 @@
+package retention
+
+import (
+	"io"
+	"testing"
+
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/heap/reflisting"
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/references"
+	"github.com/heapcam/heapcam/trace/references/referencestest"
+)
+
+type blocks []trace.Block
+
+func (b *blocks) Next() (trace.Block, error) {
+	if len(*b) == 0 {
+		return trace.Block{}, io.EOF
+	}
+	x := (*b)[0]
+	*b = (*b)[1:]
+	return x, nil
+}
+
+// TestLiveness: soft and final references keep objects alive, weak and phantom ones do not, garbage is unreached, and
+// an object of another type at an address is not the one that was asked about.
+func TestLiveness(t *testing.T) {
+	b := referencestest.New()
+	b.Class("app/Held", "next")
+	want := map[int]Reach{}
+	for strength, reach := range map[string]Reach{"soft": Live, "final": Live, "weak": Weak, "phantom": Weak} {
+		b.Class("app/"+strength, "referent "+strength)
+		ref, held, behind := b.New("app/"+strength), b.New("app/Held"), b.New("app/Held")
+		b.Set(ref, "referent", held)
+		b.Set(held, "next", behind)
+		b.Root(ref, references.Root{Kind: references.JNIGlobal})
+		want[ref], want[held], want[behind] = Live, reach, reach
+	}
+	dead, below := b.New("app/Held"), b.New("app/Held")
+	b.Set(dead, "next", below)
+	b.Set(below, "next", dead)
+	want[dead], want[below] = Unreached, Unreached
+	for i := range want {
+		b.Sample(i, "app/Main", "allocate")
+	}
+	l, all := b.Listing(), blocks(b.Blocks())
+	open := func() reflisting.Source { x := all; return &x }
+	r, err := NewReaches(open)
+	if err != nil || len(r.GCs()) != 1 || r.GCs()[0] != 1 {
+		t.Fatalf("%v, %v", r, err)
+	}
+	if x, err := r.After(2); x != nil || err != nil {
+		t.Errorf("after a collection without a listing: %v, %v", x, err)
+	}
+	x, err := r.After(1)
+	if err != nil || x == nil || !x.Complete() || x.Time != 2e9 {
+		t.Fatalf("%+v, %v", x, err)
+	}
+	for i, reach := range want {
+		word, typ := uint64(l.Addr[i]), l.Shape(i).Type
+		if got := x.Of(word, typ); got != reach {
+			t.Errorf("object %d, %s: %d, want %d", i, l.Shape(i).Name, got, reach)
+		}
+		if x.Of(word, typ+1) != Freed || x.Of(word+1, typ) != Freed || x.Of(word|1<<40, typ) != Freed {
+			t.Errorf("object %d: another one is taken for it", i)
+		}
+	}
+	replay := heap.NewReplay(open())
+	if _, err := replay.Next(); err != nil {
+		t.Fatal(err)
+	}
+	got := x.Sampled(replay.View(), func(*heap.Sample) bool { return true })
+	if got.Live.Samples != 8 || got.Weak.Samples != 4 || got.Unreached.Samples != 2 || got.Weak.Objects != 4 ||
+		got.Unreached.Bytes != 2*32 {
+		t.Errorf("samples %+v", got)
+	}
+}
+
+// TestLivenessIncomplete: where roots are missing nothing is dead.
+func TestLivenessIncomplete(t *testing.T) {
+	b := referencestest.New()
+	b.New("app/A")
+	l := b.Listing()
+	l.Missing = []string{"some roots"}
+	x, err := newLiveness(l)
+	if err != nil || x.Complete() {
+		t.Errorf("%+v, %v", x, err)
+	}
+}

@@ -1,0 +1,16 @@
+package retention
+
+// jvmRoots is what the probe says of roots that a JVM before 25 does not name: those of its own storage. No data
+// structure of an application hangs on one of them alone.
+const jvmRoots = "roots of the JVM itself that are neither classes, threads nor JNI references"
+
+// Settles says whether an object of the application that the listing did not reach is garbage: nothing is missing but
+// the JVM's own roots.
+func (l *Liveness) Settles() bool {
+	for _, m := range l.Missing {
+		if m != jvmRoots {
+			return false
+		}
+	}
+	return true
+}

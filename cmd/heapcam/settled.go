@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"sync"
+
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/analysis/retention"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/heap/reflisting"
+	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/ringstore"
+)
+
+// mostSettled bounds the reference listings that a verdict reads: the newest of a recording.
+const mostSettled = 4
+
+// leakOptions is what the detector gets from a recording's reference listings: who holds what grows, and which sampled
+// objects were dead. They are read when it asks.
+func leakOptions(rec *ringstore.Recording, least float64) leak.Options {
+	load := sync.OnceValue(func() map[uint64]map[uint64]bool { return unreached(rec) })
+	return leak.Options{MinGrowth: least, Holder: heldBy(rec),
+		Unreached: func(gc uint64) map[uint64]bool { return load()[gc] }}
+}
+
+// unreached gives the samples that reference listings did not reach, by collection. A listing that cannot be read, or
+// that lacks roots that may hold an application's objects, says nothing: then it is not in the result.
+func unreached(rec *ringstore.Recording) map[uint64]map[uint64]bool {
+	var open []*source
+	defer func() {
+		for _, s := range open {
+			s.Close()
+		}
+	}()
+	reaches, err := retention.NewReaches(func() reflisting.Source {
+		s := newSource(rec.Files...)
+		open = append(open, s)
+		return s
+	})
+	if err != nil {
+		return nil
+	}
+	gcs := reaches.GCs()
+	out := map[uint64]map[uint64]bool{}
+	for _, gc := range gcs[max(0, len(gcs)-mostSettled):] {
+		l, err := reaches.After(gc)
+		if err != nil || l == nil || !l.Settles() {
+			continue
+		}
+		v, _, _, err := stateAt(rec, strconv.FormatUint(gc, 10), false)
+		if err != nil || v.State == nil {
+			continue
+		}
+		dead := map[uint64]bool{}
+		v.EachSample(func(word uint64, s *heap.Sample) {
+			if l.Of(word, uint32(s.Type)) != retention.Live {
+				dead[s.ID] = true
+			}
+		})
+		out[gc] = dead
+	}
+	return out
+}
+
+// settle has the agent take a reference listing of a JVM that it records, and gives the folder of the recording.
+func settle(ctx context.Context, socket, jvm string) (dir string, err error) {
+	cl, err := dialAgent(socket)
+	if err != nil {
+		return "", err
+	}
+	st, err := cl.Status(ctx)
+	if err != nil {
+		return "", err
+	}
+	var running []session.Status
+	for _, s := range st.JVMs {
+		if !s.Phase.Over() {
+			running = append(running, s)
+		}
+	}
+	s, err := pick(running, jvm)
+	if err != nil {
+		return "", err
+	}
+	r, err := cl.Settle(ctx, api.ReferencesRequest{ID: s.ID, Most: int64(defaultReferencePause)})
+	if err != nil {
+		return "", err
+	}
+	ui.Fprintf(ui.Stderr, "heapcam: found out which of %s live; the JVM stopped for %s\n",
+		ui.Plural(r.Objects, "object"), ui.Nanoseconds(r.StopNS))
+	return s.Dir, nil
+}
