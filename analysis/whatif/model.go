@@ -81,18 +81,15 @@ func New(t *lifetimes.Tape) (*Model, error) {
 	return m, nil
 }
 
-// threshold gives the tenuring threshold of the recorded JVM: the age at which most was promoted while the survivor
-// space had room. A recording that shows none has the JVM's default.
+// threshold gives the tenuring threshold of the recorded JVM: the highest age at which an object was promoted. Younger
+// ones are promoted, too, where they do not fit. A recording that shows none has the JVM's default.
 func (m *Model) threshold() int {
-	best, words, all := 0, uint64(0), uint64(0)
-	for age, n := range m.tape.Tenured {
-		if all += n; n > words {
-			best, words = age, n
+	if m.tape.JVM.Collector == trace.CollectorParallel {
+		for age := len(m.tape.Tenured) - 1; age > 0; age-- {
+			if m.tape.Tenured[age] > 0 {
+				return age
+			}
 		}
-	}
-	switch {
-	case all > 0 && m.tape.JVM.Collector == trace.CollectorParallel:
-		return best
 	}
 	return 15
 }
