@@ -2,7 +2,7 @@ package lifetimes
 
 import "math"
 
-// binsPerOctave is how fine ages are told apart.
+// binsPerOctave is how fine ages are distinguished.
 const (
 	binsPerOctave = 8
 	firstBin      = 4 // ages below 2^firstBin words are one bin

@@ -8,8 +8,8 @@ import (
 // listing takes in a state of which the moves that led to it are not recorded: after a full collection, or where
 // reading starts. Serial and Parallel slide the live objects of old space down in their order, so what is listed of it
 // begins with a subsequence of what was there; each listed object is taken for the first one that fits. Objects from
-// young space follow; they are taken for those of the same type and size. After other collections, and with G1, an
-// object is the one that was at its address.
+// young space follow; they are taken for those of the same type and size. After other collections an object of old
+// space, and with G1 any object, is the one that was at its address.
 func (b *reader) listing(x *Epoch) {
 	type place struct {
 		addr   uint64
@@ -27,17 +27,19 @@ func (b *reader) listing(x *Epoch) {
 	used := make([]bool, len(before))
 	// Young objects by type and size, for what a full collection appended to old space.
 	type kind struct{ typ, words uint32 }
-	young := map[kind][]int{}
-	if slides {
-		for i, p := range before {
-			if !inOld(p.addr) {
-				k := kind{t.Type[p.object], t.Words[p.object]}
-				young[k] = append(young[k], i)
-			}
+	young, old := map[kind][]int{}, map[kind][]int{}
+	linear := b.r.JVM.RegionWords == 0 // old space is one range, in which young collections move nothing
+	for i, p := range before {
+		k := kind{t.Type[p.object], t.Words[p.object]}
+		switch {
+		case linear && !inOld(p.addr):
+			young[k] = append(young[k], i)
+		case slides:
+			old[k] = append(old[k], i)
 		}
 	}
 	next := 0 // of before, where the search goes on
-	first := len(t.Epochs) == 1
+	unknown := len(t.Epochs) == 1 && b.r.JVM.Flags&trace.JVMAtStart == 0
 	b.r.State.Each(func(o heap.Object) bool {
 		found := -1
 		switch {
@@ -45,18 +47,21 @@ func (b *reader) listing(x *Epoch) {
 			for next < len(before) && before[next].addr < o.Addr {
 				next++
 			}
-			if next < len(before) && before[next].addr == o.Addr && same(before[next], &o) {
+			if next < len(before) && before[next].addr == o.Addr && same(before[next], &o) &&
+				(!linear || inOld(o.Addr)) {
 				found = next
 			}
 		case inOld(o.Addr):
-			for i := next; i < len(before) && i < next+maxSlide && inOld(before[i].addr); i++ {
-				if before[i].addr >= o.Addr && same(before[i], &o) {
-					found, next = i, i+1
-					break
-				}
+			q := old[kind{o.Type, uint32(o.Words)}]
+			for len(q) > 0 && (q[0] < next || before[q[0]].addr < o.Addr) {
+				q = q[1:]
 			}
+			if len(q) > 0 && q[0] < next+maxSlide {
+				found, next, q = q[0], q[0]+1, q[1:]
+			}
+			old[kind{o.Type, uint32(o.Words)}] = q
 		}
-		if k := (kind{o.Type, uint32(o.Words)}); slides && found < 0 && len(young[k]) > 0 {
+		if k := (kind{o.Type, uint32(o.Words)}); linear && found < 0 && len(young[k]) > 0 {
 			found, young[k] = young[k][0], young[k][1:]
 		}
 		var object uint32
@@ -66,10 +71,8 @@ func (b *reader) listing(x *Epoch) {
 			t.Seen[object] = x.At
 		} else {
 			object = b.add(o.Type, o.Words, x.Begin, x.At)
-			if o.Words*word > 0 {
-				x.FromEden += o.Words
-			}
-			if first && b.r.JVM.Flags&trace.JVMAtStart == 0 || x.Kind != trace.PauseFull && !first {
+			x.FromEden += o.Words
+			if unknown {
 				t.Unknown[object], t.BornLo[object] = true, 0
 			}
 		}
@@ -79,7 +82,7 @@ func (b *reader) listing(x *Epoch) {
 	for i, p := range before {
 		switch {
 		case used[i]:
-		case slides:
+		case slides, linear && !inOld(p.addr):
 			t.Dead[p.object] = x.At
 		default:
 			t.Lost++
@@ -88,4 +91,4 @@ func (b *reader) listing(x *Epoch) {
 }
 
 // maxSlide bounds the search for the origin of a listed object: dead objects that lie side by side.
-const maxSlide = 1 << 20
+const maxSlide = 1 << 16

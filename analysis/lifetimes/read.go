@@ -3,6 +3,7 @@ package lifetimes
 import (
 	"errors"
 	"io"
+	"math/bits"
 	"slices"
 
 	"github.com/heapcam/heapcam/heap"
@@ -223,6 +224,7 @@ func (b *reader) unseen(w *trace.WalkTokens, x *Epoch, eden uint64) {
 	age := x.At - lo
 	x.Unseen[Bin(age)] += uint32(w.Words)
 	b.group(w.Type).early[Bin(age)] += float64(w.Words)
+	b.t.Size[sizeClass(w.Words)].early[Bin(age)] += float64(w.Words)
 	b.t.All.early[Bin(age)] += float64(w.Words)
 }
 
@@ -390,13 +392,17 @@ func (t *Tape) count() {
 			g = &Group{}
 			t.By[t.Type[i]] = g
 		}
-		g.Objects++
-		g.Words += uint64(t.Words[i])
+		size := &t.Size[sizeClass(uint64(t.Words[i]))]
+		for _, g := range []*Group{g, size} {
+			g.Objects++
+			g.Words += uint64(t.Words[i])
+		}
 		if t.Full && !t.Unknown[i] && t.BornLo[i] == t.Born[i] {
 			w := float64(t.Words[i])
 			lo, hi := t.Ages(i)
 			t.All.Add(lo, hi, w)
 			g.Add(lo, hi, w)
+			size.Add(lo, hi, w)
 		}
 	}
 	if t.Full {
@@ -410,8 +416,12 @@ func (t *Tape) count() {
 		if g := t.By[uint32(s.Type)]; g != nil {
 			g.Add(lo, hi, w)
 		}
+		t.Size[sizeClass(s.Words)].Add(lo, hi, w)
 	}
 }
+
+// sizeClass gives the place of a size in Tape.Size.
+func sizeClass(words uint64) int { return min(max(bits.Len64(words), 1)-1, 32) }
 
 // Ages gives the bounds of the lifetime of object i, in words; hi is Never if there is none.
 func (t *Tape) Ages(i int) (lo, hi uint64) {

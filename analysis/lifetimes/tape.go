@@ -31,9 +31,10 @@ type Tape struct {
 	Age          []uint8  // collections that it has survived in young space
 	Unknown      []bool   // it was there before the recording, or before a part that is missing: Born is a bound
 
-	All  Tally // of all objects and unseen ones, weighed by words
-	By   map[uint32]*Group
-	Tail uint64 // words allocated after the last collection, estimated from samples
+	All  Tally             // of all objects and unseen ones, weighed by words
+	By   map[uint32]*Group // by type
+	Size [33]Group         // by the binary logarithm of the words, rounded down
+	Tail uint64            // words allocated after the last collection, estimated from samples
 	// Samples are the sampled allocations, for lifetimes by site; Weight is in objects.
 	Samples []SampleLife
 	// Names is what Type is in the recording.

@@ -96,7 +96,12 @@ func (c *Config) Flags() string {
 	kib := func(words uint64) uint64 { return words * 8 >> 10 }
 	return fmt.Sprintf("%s -Xms%dk -Xmx%dk -Xmn%dk -XX:SurvivorRatio=%d -XX:InitialTenuringThreshold=%d "+
 		"-XX:MaxTenuringThreshold=%d", name, kib(c.Young()+c.Old), kib(c.Young()+c.Old), kib(c.Young()),
-		c.Eden/max(1, c.Survivor), c.Threshold, c.Threshold)
+		c.ratio(), c.Threshold, c.Threshold)
+}
+
+// ratio gives the SurvivorRatio from which the JVM makes the survivor spaces as large as they are.
+func (c *Config) ratio() uint64 {
+	return max(1, c.Young()/max(1, c.Survivor)-min(2, c.Young()/max(1, c.Survivor)))
 }
 
 func (a *GoalAnswer) writeText(w io.Writer) {

@@ -37,6 +37,9 @@ type shape struct {
 var (
 	ErrCollector = errors.New("heapcam whatif needs a recording of the Serial or the Parallel collector: record with " +
 		"-XX:+UseParallelGC")
+	ErrNoConfig = errors.New("none of these sizes makes a heap: eden and two survivor spaces have to fit in --young, " +
+		"and " +
+		"--young in --heap")
 	ErrNoYoung = errors.New("the recording has no young collection with object data")
 )
 
@@ -72,24 +75,21 @@ func New(t *lifetimes.Tape) (*Model, error) {
 	if t.JVM.Collector == trace.CollectorSerial {
 		m.shape.align = 64 << 10 / 8
 	}
-	m.shape.ratio = max(1, (m.Recorded.Eden+m.Recorded.Survivor/2)/max(1, m.Recorded.Survivor))
+	m.shape.ratio = m.Recorded.ratio()
 	m.Recorded.Threshold = m.shape.threshold
 	m.doubt(edens, olds, causes)
 	return m, nil
 }
 
-// threshold gives the tenuring threshold of the recorded JVM: the age at which most was promoted while the survivor
-// space had room. A recording that shows none has the JVM's default.
+// threshold gives the tenuring threshold of the recorded JVM: the highest age at which an object was promoted. Younger
+// ones are promoted, too, where they do not fit. A recording that shows none has the JVM's default.
 func (m *Model) threshold() int {
-	best, words, all := 0, uint64(0), uint64(0)
-	for age, n := range m.tape.Tenured {
-		if all += n; n > words {
-			best, words = age, n
+	if m.tape.JVM.Collector == trace.CollectorParallel {
+		for age := len(m.tape.Tenured) - 1; age > 0; age-- {
+			if m.tape.Tenured[age] > 0 {
+				return age
+			}
 		}
-	}
-	switch {
-	case all > 0 && m.tape.JVM.Collector == trace.CollectorParallel:
-		return best
 	}
 	return 15
 }

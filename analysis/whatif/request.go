@@ -58,6 +58,9 @@ func (m *Model) Answer(ctx context.Context, q Request, done func(float64)) (*Rep
 			}
 		}
 	}
+	if len(configs) == 0 {
+		return nil, ErrNoConfig
+	}
 	r, err := m.Make(ctx, configs, done)
 	if err == nil && goal {
 		r.Goal = q.Goal.Answer(r.Configurations)

@@ -36,7 +36,7 @@ func verbGroups() []verbGroup {
 			newDetachCmd(), newPullCmd(), newFreezeCmd(), newIncidentsCmd()}},
 		{"read", "Read a recording", []*cobra.Command{
 			newReportCmd(), newLeaksCmd(), newViewCmd(), newHistogramCmd(), newGroupCmd(), newDiffCmd(),
-			newTrendCmd(), newHistoryCmd(), newWhatifCmd(), newHoldersCmd(), newPathsCmd(),
+			newTrendCmd(), newHistoryCmd(), newLifetimesCmd(), newWhatifCmd(), newHoldersCmd(), newPathsCmd(),
 			newDominatorsCmd(), newExportCmd(), newCoverageCmd(), newClassifiersCmd(), newVerifyCmd(),
 			newDumpCmd()}},
 		{"operate", "Operate", []*cobra.Command{

@@ -21,6 +21,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/cost"
 	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/analysis/lifetimes"
 	"github.com/heapcam/heapcam/analysis/retention"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/analysis/whatif"
@@ -42,6 +43,7 @@ var jsonDocs = []struct {
 	{"heapcam.trend/1", "`heapcam trend --json`", analysis.TrendReport{}},
 	{"heapcam.survival/1", "`heapcam trend --survival --json`", history.SurvivalReport{}},
 	{"heapcam.history/1", "`heapcam history --json`", history.HeapHistory{}},
+	{"heapcam.lifetimes/1", "`heapcam lifetimes --json`", lifetimes.Report{}},
 	{"heapcam.whatif/1", "`heapcam whatif --json`", whatif.Report{}},
 	{"heapcam.holders/1", "`heapcam holders --json`", retention.HoldersReport{}},
 	{"heapcam.paths/1", "`heapcam paths --json`", retention.PathsReport{}},
@@ -75,6 +77,7 @@ var jsonParts = []struct {
 	{"site", "site", sites.Row{}},
 	{"changes", "changes", analysis.Changes{}},
 	{"range", "range", analysis.Range{}},
+	{"lifetime", "lifetime", lifetimes.Row{}},
 	{"span", "span", whatif.Span{}},
 	{"prediction", "prediction", whatif.Prediction{}},
 	{"slope", "slope", compare.Slope{}},

@@ -1,0 +1,68 @@
+package lifetimes
+
+import (
+	"io"
+
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/internal/ui"
+)
+
+// sizeName names the sizes of a place of Tape.Size.
+func sizeName(class int) string {
+	return string(ui.Sprintf("%s to %s", ui.Bytes(uint64(word)<<class), ui.Bytes(uint64(word)<<(class+1)-word)))
+}
+
+// shown are the ages, in bytes, of which the table shows the share that lives longer.
+var shown = []uint64{64 << 10, 1 << 20, 16 << 20, 256 << 20}
+
+// WriteText prints the report.
+func (r *Report) WriteText(w io.Writer) {
+	ui.Fprintf(w, "Lifetimes in bytes that the program allocated while the object lived; shares of allocated bytes\n")
+	ui.Fprintf(w, "%s allocated; depth %s\n\n", ui.Bytes(r.Allocated), ui.Text(r.Depth))
+	heads := []string{">ALLOCATED", ">MEDIAN", ">90 %"}
+	for _, age := range shown {
+		heads = append(heads, ">OVER "+ui.Bytes(age))
+	}
+	last := map[string]string{"size": "SIZE", "site": "CLASS AND ALLOCATION SITE"}[r.By]
+	if last == "" {
+		last = "CLASS"
+	}
+	t := ui.NewColumns(0, append(heads, "CURVE", last)...)
+	add := func(x *Row) {
+		quantile := func(n *uint64) ui.Text {
+			if n == nil {
+				return "-"
+			}
+			return ui.Text(ui.Bytes(*n))
+		}
+		cells := []any{ui.Bytes(x.Bytes), quantile(x.Median), quantile(x.P90)}
+		for _, age := range shown {
+			cell := ui.Text("")
+			if share, ok := x.At(age); ok {
+				cell = ui.Text(ui.Share(share))
+			}
+			cells = append(cells, cell)
+		}
+		alive := []float64{0}
+		for _, p := range x.Curve {
+			alive = append(alive, p.Alive)
+		}
+		t.Row(append(cells, ui.Text(ui.Spark(alive, 12)), x.Name)...)
+		if len(x.Site) > 0 {
+			t.Under(6, ui.Sprintf("%s", sites.Top(x.Site)))
+		}
+	}
+	add(&r.All)
+	for i := range r.Rows {
+		add(&r.Rows[i])
+	}
+	t.Write(w)
+	if r.Left > 0 {
+		ui.Fprintf(w, "%d more rows; --top 0 shows all\n", r.Left)
+	}
+	ui.Fprintf(w, "\n")
+	ui.Paragraph(w, "", 0, "-: the recording is too short to say. CURVE: share that lives longer, by the logarithm "+
+		"of the "+
+		"age. OVER: share that lives longer. Deaths are known to lie between two collections; the curve is the "+
+		"likeliest one (Turnbull).")
+}
