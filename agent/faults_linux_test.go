@@ -116,7 +116,7 @@ func (d *disk) end() (files [][]byte, dir string) {
 	return files, dir
 }
 
-// check holds what was recorded against what happened: each file alone gives the true states, what is missing between
+// check compares what was recorded with what happened: each file alone gives the true states, what is missing between
 // the oldest and the newest collection is reported, the newest ones are there, the limit was kept at each operation.
 func (d *disk) check() session.Status {
 	t := d.t

@@ -153,7 +153,7 @@ func (want *diffCounts) hold(c *Change, bySpace bool) string {
 	return ""
 }
 
-// TestDiffAgainstReference holds diffs against the truth of a model that knows each object's identity: what died,
+// TestDiffAgainstReference compares diffs with the truth of a model that knows each object's identity: what died,
 // stayed and was born between two collections, in each group. Where the diff says that it is exact it must be equal;
 // else the truth lies within its bounds.
 func TestDiffAgainstReference(t *testing.T) {

@@ -273,7 +273,7 @@ func everySample(r *heap.Replay) {
 	}
 }
 
-// TestGroupAgainstReference holds the tree of every list of classifiers and every filter against the reference, on
+// TestGroupAgainstReference compares the tree of every list of classifiers and every filter with the reference, on
 // random recordings of every collector and both depths, and the lossless list of a node against the node.
 func TestGroupAgainstReference(t *testing.T) {
 	names := slices.Sorted(maps.Keys(refKeys))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSites holds counts, kept along, against counting anew, and what they leave against the definition.
+// TestSites compares running counts with counting anew, and the expected share that follows with its definition.
 func TestSites(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var s Sites

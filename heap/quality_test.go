@@ -10,7 +10,7 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestQualityLiveEqualsReplay holds the estimate from the census against the one from every object, after each known
+// TestQualityLiveEqualsReplay compares the estimate from the census with the one from every object, after each known
 // collection.
 func TestQualityLiveEqualsReplay(t *testing.T) {
 	compared, walks := 0, 0

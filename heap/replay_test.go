@@ -57,7 +57,7 @@ func same(st *State, truth map[uint64]tracetest.Object, samples bool) string {
 	return why
 }
 
-// check replays what a model said and holds each collection against the model's truth. from is where reading starts: 0,
+// check replays what a model said and compares each collection with the model's truth. from is where reading starts: 0,
 // or a file's head.
 func check(t interface{ Fatalf(string, ...any) }, name string, head []trace.Block, eps []*tracetest.Epoch) int {
 	var bs []trace.Block

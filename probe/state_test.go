@@ -41,7 +41,7 @@ var outlive = map[string]string{
 	"copy_by_file":          "of the system: it allows no other copy",
 }
 
-// TestState holds every variable of the library against that list. What vmstructs.c knows of the JVM stays true as long
+// TestState compares every variable of the library with that list. What vmstructs.c knows of the JVM stays true as long
 // as the JVM runs.
 func TestState(t *testing.T) {
 	lib, err := Library()

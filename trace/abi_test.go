@@ -67,7 +67,7 @@ func eval(expr string) (int64, error) {
 	return v.Int64(), nil
 }
 
-// TestHeaderAgrees holds the C header against the Go table: each number that both sides have is the same, and none that
+// TestHeaderAgrees compares the C header with the Go table: each number that both sides have is the same, and none that
 // Go has is missing in C.
 func TestHeaderAgrees(t *testing.T) {
 	nums, strs := header(t)
@@ -168,7 +168,7 @@ func TestHeaderAgrees(t *testing.T) {
 	}
 }
 
-// TestHeaderRingAgreesWithPage holds the ring's offsets against the table of docs/format/shared-ring.md.
+// TestHeaderRingAgreesWithPage compares the ring's offsets with the table of docs/format/shared-ring.md.
 func TestHeaderRingAgreesWithPage(t *testing.T) {
 	nums, _ := header(t)
 	page, err := os.ReadFile("../docs/format/shared-ring.md")

@@ -46,7 +46,7 @@ func decodeMeta(t *testing.T, b trace.Block) trace.Meta {
 	return m
 }
 
-// TestRemarks holds the bytes of remarks against the golden text: a note of version 2 is one, whatever it says.
+// TestRemarks compares the bytes of remarks with the golden text: a note of version 2 is one, whatever it says.
 func TestRemarks(t *testing.T) {
 	b := onlyBlock(t, "testdata/remarks.txt")
 	if got, want := decodeMeta(t, b), remarks(); !reflect.DeepEqual(got, want) {

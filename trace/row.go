@@ -8,7 +8,7 @@ import (
 // The generic layer between bytes and structs: rows of the spec table. Decoders, encoders and the text form all go
 // through it, so that a field is checked in one way only.
 
-// maxNums and maxTexts bound the numbers and the texts of a row; a test holds the table against them.
+// maxNums and maxTexts bound the numbers and the texts of a row; a test compares the table with them.
 const (
 	maxNums  = 14
 	maxTexts = 5

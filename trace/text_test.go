@@ -281,7 +281,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// decodeAll calls every decoder that takes b and every getter of what it gives, and holds what is given against the
+// decodeAll calls every decoder that takes b and every getter of what it gives, and compares what is given with the
 // limits.
 func decodeAll(t *testing.T, b trace.Block, types *trace.TypeTable) {
 	check := func(err error) bool {

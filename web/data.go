@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/retention"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/ringstore"
@@ -29,6 +30,7 @@ type data struct {
 	tuples    cache[[]classify.Tuple] // by state
 	groups    cache[*grouping]        // by state
 	answers   cache[any]              // diffs, trends
+	graphs    cache[*retention.Heap]  // the newest reference listing
 	grouping  sync.Mutex              // held by the one grouping that runs: states share their caches of names
 }
 
@@ -38,9 +40,10 @@ const maxReplays = 2
 func (d *data) init(s *Server) {
 	d.s, d.slots = s, make(chan struct{}, maxReplays)
 	for _, ctx := range []*context.Context{&d.overview.ctx, &d.timelines.ctx, &d.states.ctx, &d.counts.ctx,
-		&d.tuples.ctx, &d.groups.ctx, &d.answers.ctx} {
+		&d.tuples.ctx, &d.groups.ctx, &d.answers.ctx, &d.graphs.ctx} {
 		*ctx = s.ctx
 	}
+	d.graphs.most = 1
 	d.overview.most, d.timelines.most, d.states.most, d.counts.most = 1, 1, maxStates, maxStates
 	d.tuples.most, d.groups.most, d.answers.most = maxTuples, maxGroupings, maxAnswers
 }

@@ -327,7 +327,7 @@ func TestAccessible(t *testing.T) {
 	p.see("#hero", "Window")
 	p.do(cdp.Evaluate[cdp.Void](string(axe)))
 	views := []string{"overview", "overview?at=10", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "diff",
-		"trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "coverage", "glossary"}
+		"trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "retained", "coverage", "glossary"}
 	for _, th := range []string{"light", "dark"} {
 		if th == "dark" && !full {
 			t.Log("not run: accessibility in the dark but for two views (HEAPCAM_FULL=1)")
@@ -341,7 +341,8 @@ func TestAccessible(t *testing.T) {
 			p.do(cdp.Evaluate[cdp.Void](fmt.Sprintf("location.hash = %q", v+sep+"theme="+th)))
 			p.until(fmt.Sprintf("document.documentElement.dataset.theme === %q && "+
 				"document.querySelector('#nav a[aria-current]').hash.startsWith('#%s')", th, strings.Split(v, "?")[0]))
-			p.until("document.querySelector('#tree tbody tr, #timeline canvas, #leaks, #words, #terms, #diff, #trend')")
+			p.until("document.querySelector('#tree tbody tr, #timeline canvas, #leaks, #words, #terms, #diff, ' + " +
+				"'#trend, #head')")
 			for _, f := range js[[]string](p, `axe.run({ resultTypes: ['violations'] }).then(r => r.violations
 				.filter(v => v.impact === 'serious' || v.impact === 'critical')
 				.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3)

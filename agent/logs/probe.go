@@ -53,6 +53,9 @@ var Probe = []ProbeLine{
 		"stop the profiler; the probe then takes sampling over"},
 	{info, "site table full: least-used frames evicted, new stacks truncated to known callers",
 		"The program has more call sites than the table holds.", ""},
+	{info, "sampled stacks: %llu of %llu that were compared differed from the JVM's; it is asked for all from now on",
+		"The probe reads most stacks of sampled allocations itself, and compares some with what the JVM says. " +
+			"Sampling costs more from here on.", "report it as a defect"},
 	{warn, "recording samples alone: %d collections in a row could not be read, most likely because of unloaded " +
 		"classes; next attempt after %u collections, later attempts after up to %d",
 		"The heap holds objects of classes that were unloaded before the probe was attached.",
@@ -64,6 +67,7 @@ var Probe = []ProbeLine{
 		"Another process changed the file of the shared ring, or its file system is full.",
 		"keep other processes away from the folder for shared rings"},
 	{debug, "collection %llu could not be read: %s (at %#llx)", oracle, ""},
+	{debug, "sampled stacks: %llu known, %llu new, %llu not read here; compared %llu, differed %llu", oracle, ""},
 	{debug, "oracle: class only in the walk: %s objects=%llu", oracle, ""},
 	{debug, "oracle: differs %s jvmti=%llu/%llu walk=%llu/%llu", oracle, ""},
 	{debug, "oracle: objects=%llu bytes=%llu jvmti_objects=%llu jvmti_bytes=%llu classes=%llu differ=%llu " +

@@ -15,7 +15,7 @@ import (
 var (
 	printed = regexp.MustCompile(`\blog_line\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)`)
 	literal = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
-	verbs   = regexp.MustCompile(`%(?:#llx|llu|u|d|s)`)
+	verbs   = regexp.MustCompile(`%(?:#llx|llu|u|d|s|\.\*s)`)
 )
 
 // TestProbeLines: Probe has the lines that the probe's sources print, and no others.

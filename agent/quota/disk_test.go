@@ -257,8 +257,8 @@ func TestForeignInEndedRing(t *testing.T) {
 	}
 }
 
-// TestTakeKeepsTheTotal holds max_total_size against what is dropped: ended rings make room, living ones do not,
-// and what finds none is not taken.
+// TestTakeKeepsTheTotal: recordings that are dropped into the spool folder never exceed max_total_size. Ended rings
+// make room for them, living ones do not, and a recording without room is not taken.
 func TestTakeKeepsTheTotal(t *testing.T) {
 	out := t.TempDir()
 	tot := NewDisk(testConfig(out, 2<<20, 10<<20))

@@ -10,7 +10,7 @@ import (
 	"github.com/heapcam/heapcam/heap"
 )
 
-// CountCheck holds a replay that only counts against one that follows objects. Make one with Counts.
+// CountCheck compares a replay that only counts with one that follows objects. Make one with Counts.
 type CountCheck struct {
 	Compared  uint64 // collections
 	Swept     uint64 // of Compared: since a Remark or Cleanup, so that what lives was not compared

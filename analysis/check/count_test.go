@@ -37,7 +37,7 @@ func withoutTokens(t interface{ Fatal(...any) }, bs []trace.Block) (out []trace.
 	return out
 }
 
-// TestCounter holds a replay that only counts against one that follows objects, on random recordings with full
+// TestCounter compares a replay that only counts with one that follows objects, on random recordings with full
 // collections, lost epochs, walks and fillers over dead objects; and the reports that the two make.
 func TestCounter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

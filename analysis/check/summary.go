@@ -9,7 +9,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// SummaryCheck holds the summaries of a recording against its replay. Make one with Summaries before the first Next.
+// SummaryCheck compares the summaries of a recording with its replay. Make one with Summaries before the first Next.
 type SummaryCheck struct {
 	Summaries, Collections, Types, Sites uint64 // compared
 	Swept                                uint64 // of Collections: since a Remark or Cleanup; live objects not compared

@@ -26,7 +26,7 @@ import (
 
 func exportRecording() []trace.Block { return analysistest.Recording(3, 2, 2, 12) }
 
-// TestTables: CSV, JSON and Parquet have the same rows. (Module arrowtest holds Parquet against Apache Arrow's reader.)
+// TestTables: CSV, JSON and Parquet have the same rows. (Module arrowtest compares Parquet with Apache Arrow's reader.)
 func TestTables(t *testing.T) {
 	open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{B: exportRecording()}) }
 	sameRows[StateRow](t, "state", func(w io.Writer, format string) error {

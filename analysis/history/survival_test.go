@@ -13,7 +13,7 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// TestSurvival holds the curves of types against the truth of a model whose collections never lose an identity: every
+// TestSurvival compares the curves of types with the truth of a model whose collections never lose an identity: every
 // object's age at death.
 func TestSurvival(t *testing.T) {
 	compared := 0

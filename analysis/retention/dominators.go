@@ -192,3 +192,33 @@ func (r *DominatorsReport) WriteText(w io.Writer) {
 		"bytes. BYTES: its own.")
 	r.writeMissing(w)
 }
+
+// Child is an object in the dominator tree.
+type Child struct {
+	// Class of the object.
+	Class string `json:"class"`
+	// Address of the object.
+	Address string `json:"address"`
+	// Bytes of the object alone.
+	Bytes uint64 `json:"bytes"`
+	// Bytes that it retains with itself.
+	Retained uint64 `json:"retained"`
+}
+
+// Dominated gives the objects that object i dominates directly, those that retain most first, at most top; graph.None
+// stands for the roots. It also says how many there are.
+func (h *Heap) Dominated(i, top int) (out []Child, count int) {
+	g := h.Graph
+	var all []int
+	for k := range g.Objects() {
+		if g.Live(k) && g.Dominator(k) == i {
+			all = append(all, k)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(g.Retained(b), g.Retained(a)) })
+	out = []Child{}
+	for _, k := range all[:min(len(all), top)] {
+		out = append(out, Child{h.className(k), h.address(k), g.Bytes(k), g.Retained(k)})
+	}
+	return out, len(all)
+}

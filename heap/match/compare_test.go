@@ -118,8 +118,8 @@ func comparisons(t *testing.T) []comparison {
 	}
 }
 
-// TestDifferences holds each rule that explains a difference against the case that it is made for and against the cases
-// next to it, which must stay mismatches.
+// TestDifferences tries each rule that explains a difference on the case that it is made for, and on similar cases,
+// which must stay mismatches.
 func TestDifferences(t *testing.T) {
 	for _, c := range comparisons(t) {
 		t.Run(c.name, func(t *testing.T) {

@@ -20,7 +20,7 @@ func taken(s *State, start, words uint64) (out []Object) {
 	return out
 }
 
-// TestStateAgainstMap holds the columns against a plain map under random additions and evacuations.
+// TestStateAgainstMap compares the columns with a plain map under random additions and evacuations.
 func TestStateAgainstMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, m := New(), map[uint64]Object{}

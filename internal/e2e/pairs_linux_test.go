@@ -28,7 +28,7 @@ func checkCount(t *testing.T, r *running) recorded {
 
 var numberedPause = regexp.MustCompile(`(?m)GC\((\d+)\) Pause (\w+).* (\d+)M->(\d+)M\(.*ms$`)
 
-// checkNumbers holds each recorded collection against the JVM's log: its number there, its kind, and what was in use
+// checkNumbers compares each recorded collection with the JVM's log: its number there, its kind, and what was in use
 // before and after it.
 func checkNumbers(t *testing.T, r *running, dir string, p pauses) {
 	t.Helper()

@@ -169,7 +169,7 @@ func awaitSession(t *testing.T, d *daemon) {
 	})
 }
 
-// sound holds a recording against verify.
+// sound fails unless verify finds the recording sound.
 func sound(t *testing.T, dir string) {
 	t.Helper()
 	if out, errs, code := heapcam(t, "verify", dir); code != 0 {

@@ -56,9 +56,9 @@ func TestRunLoads(t *testing.T) {
 	}
 }
 
-// TestExitInTime holds the time that a JVM takes from its start to its end beyond its CPU time with the probe against
-// that without it: the JVM must not wait for the probe's thread at its exit. The best of a few runs counts, since the
-// machine may be busy.
+// TestExitInTime measures how much longer a JVM runs than its CPU time, with the probe and without it. The two must
+// agree: a JVM must not wait for the probe's thread at its exit. The best of a few runs counts, since the machine may
+// be busy.
 func TestExitInTime(t *testing.T) {
 	for _, major := range []int{17, 25} {
 		java, dir := filepath.Join(jdk(t, major), "bin", "java"), t.TempDir()

@@ -23,6 +23,7 @@
 #include "sampling.h"
 #include "sites.h"
 #include "spool.h"
+#include "stacks.h"
 #include "switch.h"
 #include "vmstructs.h"
 
@@ -140,6 +141,7 @@ static void look_after_samples(struct turn *t) {
     }
     samples_reap(t->jni);
     sites_make_room(t->now);
+    stacks_report();
     *ring64(HC_RING_OFF_SITES_CUT) = sites_cut;
     *ring64(HC_RING_OFF_SITES_FOLDED) = sites_folded;
     if (t->cut_reported || !sites_cut) return;

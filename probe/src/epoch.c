@@ -8,7 +8,6 @@
 #include "budget.h"
 #include "census.h"
 #include "classes.h"
-#include "deflog.h"
 #include "depth.h"
 #include "finish.h"
 #include "guard.h"
@@ -26,6 +25,7 @@
 #include "ring.h"
 #include "samples.h"
 #include "spool.h"
+#include "stacks.h"
 #include "storm.h"
 #include "switch.h"
 #include "tlabs.h"
@@ -165,14 +165,6 @@ static void weather_storm(struct finish *f) {
     f->depth = HC_DEPTH_SAMPLES;
     f->flags |= HC_PF_LEFT_OUT;
     if (!due) f->reason = HC_SYNC_DEPTH;
-}
-
-static void put_definitions(struct finish *f) {
-    unloading_look(&maps, f->kind, (int)depth_now());
-    if (f->locked) types_swap();
-    put_defs(&f->e, f->to_ring);
-    if (f->to_ring) samples_put(&f->e, true);
-    f->at_epoch = f->e;
 }
 
 static uint64_t begin_block(struct finish *f) {
@@ -332,7 +324,8 @@ static void record(void *arg) {
     decide_depth(f);
     weather_storm(f);
     finish_provoke(f);
-    put_definitions(f);
+    unloading_look(&maps, f->kind, (int)depth_now());
+    finish_define(f);
     put_epoch(f);
     struct storm_pause p = {f->begin, start_time, heapmap()->list_bytes(&maps.finish), true};
     if (f->reason == HC_SYNC_EVAC_FAILED && storm_leaves_out(&p)) leave_out(f);
@@ -389,6 +382,8 @@ static bool record_guarded(struct finish *f) {
 
 // What the next pause has to know of this one.
 static void note_outcome(struct finish *f, bool fault) {
+    // Young collections free no methods.
+    if (fault || !kind_evacuates(f->kind) || pause_missed()) stacks_methods_freed();
     // !fits: an epoch that waited in the reserve is lost as well, and with it what it would have said of others.
     if (fault || f->depth == HC_DEPTH_SAMPLES || !f->fits) ramp_forget();
     if (fault) {
@@ -441,6 +436,7 @@ static void skip_pause(void *unused) {
 }
 
 static void finish_unrecorded(bool waits) {
+    stacks_methods_freed();
     have_last = false;
     need_sync = HC_SYNC_LOST;
     ramp_forget();
@@ -463,6 +459,7 @@ void epoch_finish(void) {
             finish_unrecorded(waits);
     }
     if (pending && pause_counters_there()) pause_count_collections(); // a nested finish ends nothing
+    if (!pending) stacks_methods_freed(); // of the outer one, the kind is not known
     pending = false;
     if (--nesting == 0) atomic_fetch_add_explicit(&gc_counter, 1, memory_order_acq_rel);
 }

@@ -42,6 +42,14 @@ void finish_begin(struct finish *f, uint64_t bytes) {
     f->at_epoch = f->e;
 }
 
+void finish_define(struct finish *f) {
+    if (f->locked) types_swap();
+    if (f->to_ring) samples_gather();
+    put_defs(&f->e, f->to_ring);
+    if (f->to_ring) samples_put(&f->e, true);
+    f->at_epoch = f->e;
+}
+
 void finish_commit(struct finish *f) {
     ring_publish_in_pause(); // the counters first: who sees the epoch has them
     bool lost = opt.lose && f->epoch > opt.lose && f->epoch % opt.lose + 3 >= opt.lose;

@@ -34,6 +34,7 @@ struct finish {
 extern _Atomic bool listing_did_not_fit; // the control thread makes the ring larger
 uint64_t finish_bytes(struct work n, uint32_t depth); // that an epoch takes, about
 void finish_begin(struct finish *f, uint64_t bytes); // of so many bytes, about
+void finish_define(struct finish *f); // definitions, and samples
 void finish_commit(struct finish *f);
 void finish_roll_back(struct finish *f, const struct enc *to, bool walked);
 void finish_give_up(struct finish *f); // nothing is recorded any more

@@ -24,6 +24,7 @@
 #include "samples.h"
 #include "sampling.h"
 #include "spool.h"
+#include "stacks.h"
 #include "switch.h"
 #include "tlabs.h"
 #include "vmrows.h"
@@ -103,6 +104,7 @@ void lifecycle_jvm_ends(JNIEnv *jni) {
     if (vm_has_no_addresses()) cycles_last(jni);
     sampling_report(); // of a JVM that ends before the control thread's first turn
     if (atomic_exchange(&gave_up, true)) return;
+    stacks_report_end();
     bool ended = meta_put_end(HC_END_DEATH);
     ring_state(HC_STATE_GOODBYE, NULL);
     lock_writer(); // or the control thread may close this ring for a larger one meanwhile

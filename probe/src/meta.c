@@ -68,6 +68,7 @@ static bool commit(void (*fill)(struct enc *)) {
 }
 
 static void fill_samples(struct enc *e) {
+    samples_gather();
     put_defs(e, true);
     samples_put(e, false);
 }

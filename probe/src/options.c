@@ -30,6 +30,8 @@ static bool set_for_test(const char *name, unsigned long long n) {
         opt.lose = (uint32_t)(n & 0xffff);
     else if (!strcmp(name, "late"))
         opt.late = n < 60000 ? (uint32_t)n : 0;
+    else if (!strcmp(name, "ask"))
+        opt.ask = (uint32_t)(n & 3);
     else if (!strcmp(name, "first_type"))
         opt.first_type = n < UINT32_MAX ? (uint32_t)n : 0;
     else

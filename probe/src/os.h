@@ -67,7 +67,7 @@ typedef pthread_mutex_t os_mutex;
 #define OS_MUTEX_INITIALIZER PTHREAD_MUTEX_INITIALIZER
 #endif
 // What this thread keeps below a key of the system's thread-specific storage, which somebody else made; NULL: nothing.
-// VM thread
+// Any thread
 enum { OS_KEYS = 1024 };
 void *os_thread_value(unsigned key);
 

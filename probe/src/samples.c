@@ -7,6 +7,7 @@
 
 #include "classtable.h"
 #include "classtags.h"
+#include "classwords.h"
 #include "guard.h"
 #include "heapcam_abi.h"
 #include "object.h"
@@ -15,6 +16,7 @@
 #include "recording.h"
 #include "ring.h"
 #include "sites.h"
+#include "stacks.h"
 #include "vmstructs.h"
 #include "watch.h"
 
@@ -38,21 +40,23 @@ struct rec {
     _Atomic uint64_t turn;
     uint64_t id, time, word, size, interval;
     uint32_t thread, frame, slot;
-    uint32_t type; // where objects have no address, in place of word
+    uint32_t type; // in place of word, once it is known
     int32_t watch;
 };
-enum { SIDE = 1 << 14, PENDING = 4096 };
+enum { SIDE = 1 << 14, WAITING = 4096 }; // WAITING: so many at most wait for a type
 static PER_RECORDING struct rec *side;
 static PER_RECORDING _Atomic uint64_t put_at;
-static PER_RECORDING uint64_t take_at;
-static PER_RECORDING struct rec *pending; // PENDING
-static PER_RECORDING uint32_t npending;
+static PER_RECORDING _Atomic uint64_t take_at;
+// Taken out of the side buffer, by the same consumer.
+static PER_RECORDING struct rec *pending; // WAITING + SIDE
+static PER_RECORDING _Atomic uint32_t npending;
+static PER_RECORDING _Atomic bool in_hand; // from samples_gather to samples_committed
 
 static PER_RECORDING uint32_t nthreads = 1; // under site_lock
 static PER_RECORDING _Atomic int virtual_defined;
 static __thread struct {
     uint64_t prev; // interval at the last draw, + 1
-    uint32_t id;
+    uint32_t id, random;
     uint32_t recording; // for which this stands
 } me;
 
@@ -60,8 +64,8 @@ bool samples_init(void) {
     if (vm_has_no_addresses()) opt.slots = 1; // watch.c has them
     slots = memory(opt.slots * sizeof *slots);
     side = memory(SIDE * sizeof *side);
-    pending = memory(PENDING * sizeof *pending);
-    if (!sites_init() || !pending || !slots || !side) return false;
+    pending = memory((WAITING + SIDE) * sizeof *pending);
+    if (!sites_init() || !stacks_init() || !classwords_init() || !pending || !slots || !side) return false;
     for (uint64_t i = 0; i < SIDE; i++) side[i].turn = i;
     return true;
 }
@@ -116,8 +120,8 @@ uint32_t samples_define_thread(jvmtiEnv *env, JNIEnv *jni, jthread t) {
     return id;
 }
 
-static uint32_t thread_id(jvmtiEnv *env, JNIEnv *jni, jthread t) {
-    if (is_virtual(jni, t)) {
+static uint32_t thread_id(jvmtiEnv *env, JNIEnv *jni, jthread t, bool virtual) {
+    if (virtual) {
         if (!atomic_exchange(&virtual_defined, 1)) define_thread(1, HC_THREAD_VIRTUAL, "(virtual threads)");
         return 1;
     }
@@ -178,12 +182,13 @@ static bool push(const struct rec *r) {
 }
 
 static bool pop(struct rec *out) {
-    struct rec *c = &side[take_at & (SIDE - 1)];
-    if (atomic_load_explicit(&c->turn, memory_order_acquire) != take_at + 1) return false;
+    const uint64_t at = atomic_load_explicit(&take_at, memory_order_relaxed);
+    struct rec *c = &side[at & (SIDE - 1)];
+    if (atomic_load_explicit(&c->turn, memory_order_acquire) != at + 1) return false;
     out->id = c->id, out->time = c->time, out->word = c->word, out->size = c->size, out->interval = c->interval;
     out->thread = c->thread, out->frame = c->frame, out->slot = c->slot, out->type = c->type, out->watch = c->watch;
-    atomic_store_explicit(&c->turn, take_at + SIDE, memory_order_release);
-    take_at++;
+    atomic_store_explicit(&c->turn, at + SIDE, memory_order_release);
+    atomic_store_explicit(&take_at, at + 1, memory_order_release); // pairs with samples_sent
     return true;
 }
 
@@ -204,7 +209,8 @@ static void take_without_address(JNIEnv *jni, const struct sampled *s, struct re
 }
 
 static void take_with_address(jvmtiEnv *env, JNIEnv *jni, const struct sampled *s, struct rec *r) {
-    r->word = class_word(env, s->object);
+    r->word = classwords_find(s->class, r->frame);
+    if (!r->word && (r->word = class_word(env, s->object))) classwords_keep(jni, s->class, r->frame, r->word);
     r->slot = claim();
     if (r->slot == UINT32_MAX) {
         drop(1);
@@ -224,34 +230,55 @@ static void take_with_address(jvmtiEnv *env, JNIEnv *jni, const struct sampled *
     drop(1);
 }
 
+static uint32_t draw(void) { // xorshift32, a sequence of each thread's own
+    uint32_t x = me.random ? me.random : (uint32_t)((uintptr_t)&me >> 4 ^ now_ns()) | 1;
+    x ^= x << 13, x ^= x >> 17, x ^= x << 5;
+    return me.random = x;
+}
+
 void samples_take(jvmtiEnv *env, JNIEnv *jni, const struct sampled *s) {
     uint32_t no = atomic_load_explicit(&recording_no, memory_order_relaxed);
     if (me.recording != no)
         me.recording = no, me.prev = me.id = 0,
         stack_forget(); // what this thread kept is of a recording that has ended
-    uint64_t begin = cpu_ns(), iv = atomic_load_explicit(&interval_now, memory_order_relaxed);
+    // The clock is a call into the system, which may take as long as the rest: one in TIMED counts for all, save where
+    // the JVM is asked for the stack, which takes most and is measured each time.
+    enum { TIMED = 16 };
+    const uint32_t random = draw();
+    uint64_t times = random >> 8 & (TIMED - 1) ? 0 : TIMED, begin = times ? cpu_ns() : 0;
+    const uint64_t iv = atomic_load_explicit(&interval_now, memory_order_relaxed);
     struct rec r = {
         .interval = me.prev ? me.prev - 1 : iv, .size = (uint64_t)s->size, .time = now_ns() - probe_epoch_ns,
         .watch = WATCH_NONE};
     me.prev = iv + 1;
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES), 1, memory_order_relaxed);
-    jvmtiFrameInfo fr[512];
-    jint n = 0;
-    if ((*env)->GetStackTrace(env, NULL, 0, opt.stack, fr, &n) != JVMTI_ERROR_NONE) n = 0;
-    r.frame = stack_id(env, jni, fr, n);
+    const bool virtual = is_virtual(jni, s->thread);
+    struct stack_found st = {.frame = 0};
+    if (!virtual) stacks_find(&st); // a virtual thread's frames may lie elsewhere
+    r.frame = st.frame;
+    if (!st.frame || stacks_check(random)) {
+        if (!times) begin = cpu_ns();
+        times = 1;
+        r.frame = stacks_read(env, jni, &st);
+    }
     stack_used(r.frame);
-    r.thread = thread_id(env, jni, s->thread);
+    r.thread = thread_id(env, jni, s->thread, virtual);
     r.id = atomic_fetch_add(&next_id, 1) + 1;
     if (vm_has_no_addresses())
         take_without_address(jni, s, &r);
     else
         take_with_address(env, jni, s, &r);
-    atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLE_NS), cpu_ns() - begin, memory_order_relaxed);
+    if (times)
+        atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLE_NS), times * (cpu_ns() - begin), memory_order_relaxed);
 }
 
 bool samples_waiting(void) { return atomic_load_explicit(&put_at, memory_order_relaxed) - take_at > SIDE / 4; }
 
-bool samples_sent(void) { return !npending && atomic_load_explicit(&put_at, memory_order_relaxed) == take_at; }
+// in_hand last: who takes out the last one has set it before.
+bool samples_sent(void) {
+    const uint64_t taken = atomic_load_explicit(&take_at, memory_order_acquire);
+    return atomic_load(&put_at) == taken && !atomic_load(&npending) && !atomic_load(&in_hand);
+}
 
 static void put_sample(struct enc *e, const struct rec *r, uint32_t type, uint64_t *id, uint64_t *time) {
     put8(e, HC_EV_SAMPLE);
@@ -272,22 +299,29 @@ static PER_RECORDING uint64_t uncommitted; // samples in blocks that are not in 
 void samples_committed(bool ok) {
     if (!ok) atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES_DROPPED), uncommitted, memory_order_relaxed);
     uncommitted = 0;
+    atomic_store(&in_hand, false);
 }
 
-// Everything taken since the last time. A class that was loaded after the last scan has no type yet: such samples wait
-// for the pause.
+void samples_gather(void) {
+    atomic_store(&in_hand, true);
+    uint32_t n = npending;
+    while (n < WAITING + SIDE && pop(&pending[n])) n++;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct centry *c = pending[i].word ? class_lookup(pending[i].word) : NULL;
+        if (c) pending[i].type = c->type & TYPE_MASK, pending[i].word = 0;
+    }
+    npending = n;
+}
+
+// A class that was loaded after the last scan has no type yet: such samples wait for the pause.
 void samples_put(struct enc *e, bool at_pause) {
     struct rec r;
     uint8_t *at = NULL;
     uint64_t id = 0, time = 0;
     uint32_t keep = 0;
-    for (uint32_t i = 0;; i++) {
-        if (i < npending)
-            r = pending[i];
-        else if (!pop(&r))
-            break;
-        struct centry *c = r.word ? class_lookup(r.word) : NULL;
-        if (r.word && !c && !at_pause && keep < PENDING) { // keep <= i: what it overwrites has been read
+    for (uint32_t i = 0; i < npending; i++) {
+        r = pending[i];
+        if (r.word && !at_pause && keep < WAITING) { // keep <= i: what it overwrites has been read
             pending[keep++] = r;
             continue;
         }
@@ -298,7 +332,7 @@ void samples_put(struct enc *e, bool at_pause) {
             put_u(e, r.id);
             id = r.id, time = r.time;
         }
-        put_sample(e, &r, c ? c->type & TYPE_MASK : r.type, &id, &time);
+        put_sample(e, &r, r.type, &id, &time);
         watch_sent(r.watch);
         uncommitted++;
     }
@@ -407,6 +441,8 @@ void samples_reap(JNIEnv *jni) {
 
 void samples_forget(JNIEnv *jni) {
     watch_forget(jni);
+    classwords_forget(jni);
+    stacks_report_end();
     uint32_t hi = atomic_load(&high);
     for (uint32_t i = 0; i < hi; i++) {
         uint32_t st = atomic_load_explicit(&slots[i].state, memory_order_acquire);

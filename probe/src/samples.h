@@ -24,11 +24,13 @@ void samples_take(jvmtiEnv *env, JNIEnv *jni,
                   const struct sampled *s); // an application thread, between enter and leave
 // Gives a thread an id and records its name. Any thread but the VM thread
 uint32_t samples_define_thread(jvmtiEnv *env, JNIEnv *jni, jthread t);
-// Everything taken since the last time. With the writer lock.
+// Everything taken since the last time, in two steps, with the writer lock: samples_gather finds their types before the
+// definitions are written, so that no pause in between adds a type that a sample names already.
+void samples_gather(void);
 void samples_put(struct enc *e, bool at_pause);
 // Whether what samples_put wrote is in the ring; it is counted as dropped if not. After each samples_put.
 void samples_committed(bool ok);
-bool samples_sent(void); // none waits; with the writer lock
+bool samples_sent(void); // none waits, and none is being written; VM thread
 // In a pause: which ones have become part of the state, and which have died. at_finish: of this pause.
 void samples_resolve(struct enc *e, const struct heapmap *at_finish);
 void samples_live_typed(struct enc *e, const struct heapmap *at_finish); // with the types of their objects

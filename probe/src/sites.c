@@ -35,6 +35,7 @@ static PER_RECORDING uint64_t next_room; // when sites_make_room may work again
 static PER_RECORDING uint8_t *keep;      // its frames that stay, by id
 PER_RECORDING _Atomic uint64_t
     sites_cut; // samples whose stack was cut where the table of frames or of methods was full
+PER_RECORDING _Atomic uint32_t sites_rooms;
 PER_RECORDING _Atomic uint64_t sites_folded; // frames that left the table
 
 // Stacks seen before: 96 bits of a hash and the innermost frame's id in two words, of which the second is folded into
@@ -183,6 +184,8 @@ static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
     }
 }
 
+bool sites_are_full(void) { return atomic_load_explicit(&sites_full, memory_order_relaxed); }
+
 // Makes room in a full table: the least used frames leave it that no kept one was called from, until a quarter is free.
 // Their definitions stay valid; a stack that appears again gets new ids, which readers know for the same stack. Control
 // thread; the others wait only if they are to define something. Seldom, since it goes through the whole table.
@@ -218,6 +221,7 @@ void sites_make_room(uint64_t now) {
     atomic_fetch_add_explicit(&sites_folded, nnodes - kept, memory_order_relaxed);
     nnodes = kept;
     other_nodes = t;
+    atomic_fetch_add_explicit(&sites_rooms, 1, memory_order_relaxed);
     atomic_store_explicit(&nodes, fresh, memory_order_release);
     for (uint32_t k = 0; k < KNOWN; k++) { // among them are stacks that were cut
         atomic_store_explicit(&known[k].b, 0, memory_order_relaxed);

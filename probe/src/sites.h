@@ -20,7 +20,9 @@ uint32_t stack_id(jvmtiEnv *env, JNIEnv *jni, const jvmtiFrameInfo *fr, jint n);
 uint32_t sites_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m); // its id; 0: the table is full
 void stack_used(uint32_t frame);      // one more sample was taken there
 void stack_forget(void);              // what this thread kept is of a recording that has ended
+bool sites_are_full(void);            // what is not in the table is cut
 void sites_make_room(uint64_t now);   // control thread
+extern _Atomic uint32_t sites_rooms;  // how often room was made: an id of a frame may have got a successor since
 extern _Atomic uint64_t sites_cut;    // samples whose stack was cut where the table of frames or of methods was full
 extern _Atomic uint64_t sites_folded; // frames that left the table
 

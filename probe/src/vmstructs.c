@@ -364,7 +364,7 @@ bool vm_late(char why[HC_MAX_REASON]) {
     return fail(why, "the collection counters (sun.gc.collector.*) were not found");
 }
 
-static _Atomic int thread_key = -1; // the control thread finds it, the VM thread uses it
+static _Atomic int thread_key = -1; // the control thread finds it, others use it
 
 void vm_know_thread(void *thread) {
     for (unsigned k = 0; thread && k < OS_KEYS; k++)
@@ -375,6 +375,11 @@ void vm_know_thread(void *thread) {
         }
 }
 
+void *vm_this_thread(void) {
+    const int key = atomic_load_explicit(&thread_key, memory_order_relaxed);
+    return key >= 0 ? os_thread_value((unsigned)key) : NULL;
+}
+
 // Each collection takes a number, and so does each concurrent cycle of G1, which no counter shows. So what the
 // thread itself says is read there, and
 // believed if it can be true: a cycle begins with a collection of its own.
@@ -383,8 +388,7 @@ uint64_t vm_gc_number(bool concurrent) {
     uint64_t young = rd64(vm.perf_inv[0]), all = young + rd64(vm.perf_inv[1]);
     if (all == 0) return 0;
     if (vm.collector != HC_COLLECTOR_G1) return all - 1;
-    const int key = atomic_load_explicit(&thread_key, memory_order_relaxed);
-    char *t = key >= 0 && vm.thread_gc ? os_thread_value((unsigned)key) : NULL;
+    char *t = vm.thread_gc ? vm_this_thread() : NULL;
     uint64_t id = t ? rd32(t + vm.thread_gc) : UINT32_MAX;
     if (concurrent) return id < all + young ? id : UINT64_MAX;
     if (id >= all - 1 && id < all + young) cycles = id - (all - 1);
@@ -392,7 +396,6 @@ uint64_t vm_gc_number(bool concurrent) {
 }
 
 uint32_t vm_gc_of_thread(void) {
-    const int key = atomic_load_explicit(&thread_key, memory_order_relaxed);
-    char *t = key >= 0 && vm.thread_gc ? os_thread_value((unsigned)key) : NULL;
+    char *t = vm.thread_gc ? vm_this_thread() : NULL;
     return t ? rd32(t + vm.thread_gc) : UINT32_MAX;
 }

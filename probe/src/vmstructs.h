@@ -101,6 +101,7 @@ bool vm_late(char why[HC_MAX_REASON]);
 
 // vm_know_thread takes HotSpot's object for the calling thread, and finds from it where other threads have theirs.
 void vm_know_thread(void *thread);
+void *vm_this_thread(void); // HotSpot's object for the calling thread; NULL: not known, or not a thread of the JVM's
 // vm_gc_number gives n of GC(n) in the JVM's log: of the collection that ends, or of the newest one if none does;
 // concurrent: of the cycle of G1 whose
 // pause ends, UINT64_MAX if that is not known. VM thread, below the guard.

@@ -4,7 +4,7 @@
 //	check-tables [-major N] LIBJVM|JDK...
 //	check-tables -tested
 //
-// It holds what the library exports against the rows of probe/src/vmrows.def: each name that this JDK must have, static
+// It compares what the library exports with the rows of probe/src/vmrows.def: each name that this JDK must have, static
 // or not, its declared C type, and the values of constants. Offsets and addresses are not in the file: a library
 // computes most of them when it is loaded, and the probe checks them in the running JVM. Without -major the JDK's own
 // release file has its version. -tested prints the JDKs that are tested. The exit status is 1 if the probe would

@@ -8,7 +8,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestRanges holds a set of ranges against one flag a word.
+// TestRanges compares a set of ranges with one flag a word.
 func TestRanges(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const words = 60

@@ -1,12 +1,32 @@
-// Leaks: the sites that grow, each with the report's sentence, its evidence and its stack.
-import { h, bytes, count, plural, share, plain, span, stack, facts, frame, address } from './lib.js';
+// Leaks: each verdict a card with its curve, rate, holder, onset and stack, and the evidence behind “why”. Without a
+// verdict: what would have been found, what nearly was, and what to do next.
+import {
+  h,
+  get,
+  bytes,
+  count,
+  plural,
+  share,
+  plain,
+  span,
+  stack,
+  facts,
+  frame,
+  address,
+  when,
+  prose,
+} from './lib.js';
+import { spark } from './charts.js';
 
-export function show(main, data) {
+let mine = null; // the element of the view
+
+export async function show(main, data) {
+  mine = main;
   const r = data.report,
     list = r.verdicts;
   main.append(h('h2', {}, 'Leaks'));
   if (!list.length) {
-    main.append(h('p', { id: 'no-leak' }, r.look_first));
+    main.append(nothing(r));
     return;
   }
   main.append(
@@ -17,61 +37,141 @@ export function show(main, data) {
         `collected ` +
         `${plural(r.old_collections, 'time')} in the window.`,
     ),
+    h('ol', { class: 'cards', id: 'leaks' }, list.map((s, i) => card(r, s, i))),
   );
-  main.append(
+  await curves(main, list);
+}
+
+// own is the innermost frame of the application; see analysis/sites.
+const own = v => v.place || v.site[0];
+
+function card(r, s, i) {
+  const place = s.site.length ? frame(s.site[0]) : '';
+  return h(
+    'li',
+    { class: s.kind === 'suspect' ? 'suspect' : 'leak' },
+    h('p', { class: 'verdict' }, h('b', {}, `${i + 1}.`), prose(s.sentence)),
     h(
-      'ol',
-      { class: 'cards', id: 'leaks' },
-      list.map((s, i) =>
-        h(
-          'li',
-          { class: 'leak' },
-          h('p', {}, h('b', {}, `${i + 1}.`), s.sentence),
-          facts([
-            ['Verdict', s.kind],
-            ['Class', s.class + (s.loader ? ` (${s.loader})` : '')],
-            [
-              'Growth rate',
-              `${bytes(s.bytes_per_second)}/s (${bytes(s.bytes_per_second_low)}/s to ` +
-                `${bytes(s.bytes_per_second_high)}/s)`,
-            ],
-            ['Growth in the window', '+' + bytes(s.grown_bytes)],
-            ['Share of heap growth', share(s.share_of_growth)],
-            ['Share of the live heap', share(s.share_of_heap)],
-            s.thread ? ['Thread', s.thread] : null,
-            s.held_by ? ['Held by', s.held_by] : null,
-            ['Confidence', plain(s.confidence)],
-            ['Live samples', count(s.live_samples)],
-            ['Trend test', `${s.test}, p ${s.p_value < 1e-4 ? '< ' + plain(1e-4) : '= ' + plain(s.p_value)}`],
-            ['Survived', `${plural(s.floors, 'collection')} of old space`],
-            s.seconds_to_exhaustion === null ? null : ['Heap full in', span(s.seconds_to_exhaustion * 1e9)],
-          ]),
-          h('details', { open: i === 0 }, h('summary', {}, 'Allocation site'), stack(s.site)),
-          s.site.length
-            ? h(
-                'p',
-                {},
-                h(
-                  'a',
-                  {
-                    class: 'history',
-                    href: address('trends', {
-                      by: 'type, site(1)',
-                      filter: null,
-                      row: JSON.stringify([s.class, frame(s.site[0])]),
-                    }),
-                  },
-                  'Site history',
-                ),
-              )
-            : null,
-        ),
-      ),
+      'div',
+      { class: 'leak-top' },
+      h('div', { class: 'curve' }),
+      facts([
+        ['Class', s.class + (s.loader ? ` (${s.loader})` : '')],
+        [
+          'Growth rate',
+          `${bytes(s.bytes_per_second)}/s (${bytes(s.bytes_per_second_low)}/s to ${bytes(s.bytes_per_second_high)}/s)`,
+        ],
+        ['Growth in the window', '+' + bytes(s.grown_bytes)],
+        ['Growing since', when(s.onset_from)],
+        s.site.length ? ['Allocated in', frame(own(s))] : null,
+        [
+          'Held by',
+          s.held_by || h('span', { class: 'quiet' }, 'not recorded (', h('code', {}, 'heapcam references JVM'), ')'),
+        ],
+        s.seconds_to_exhaustion === null ? null : ['Heap full in', span(s.seconds_to_exhaustion * 1e9)],
+      ]),
+    ),
+    h(
+      'p',
+      { class: 'bar' },
+      place
+        ? h(
+            'a',
+            {
+              class: 'button history',
+              href: address('trends', {
+                by: 'type, site(1)',
+                filter: null,
+                row: JSON.stringify([s.class, place]),
+              }),
+            },
+            'Site history',
+          )
+        : null,
+      place
+        ? h('a', { class: 'button holder', href: address('retained', { site: place }) }, 'Who holds it')
+        : null,
+    ),
+    h('details', { open: i === 0 }, h('summary', {}, 'Allocation site'), stack(s.site)),
+    h(
+      'details',
+      { class: 'why' },
+      h('summary', {}, 'Why this is a verdict'),
+      facts([
+        ['Verdict', s.kind],
+        ['Confidence', plain(s.confidence)],
+        ['Live samples', count(s.live_samples)],
+        ['Trend test', `${s.test}, p ${s.p_value < 1e-4 ? '< ' + plain(1e-4) : '= ' + plain(s.p_value)}`],
+        ['Survived', `${plural(s.floors, 'collection')} of old space`],
+        ['Share of heap growth', share(s.share_of_growth)],
+        ['Share of the live heap', share(s.share_of_heap)],
+        s.thread ? ['Thread', s.thread] : null,
+      ]),
     ),
   );
 }
-export function refresh(data, params) {
-  const main = document.getElementById('main').firstElementChild;
+
+// curves adds the curve of each verdict's site, if it is among those that changed most.
+async function curves(main, list) {
+  let t;
+  try {
+    t = await get('trend', { by: 'type, site(1)' }, 'curves');
+  } catch {
+    return; // the cards say all the rest
+  }
+  if (mine !== main) return;
+  main.querySelectorAll('#leaks > li').forEach((li, i) => {
+    const s = list[i];
+    const row = s.site.length && t.rows.find(x => x.path[0] === s.class && x.path[1] === frame(s.site[0]));
+    if (!row) return;
+    li.querySelector('.curve').append(
+      spark(row.bytes, 260, 64, 'c3'),
+      h('p', { class: 'sub' }, `live bytes: ~${bytes(row.first_bytes)} → ~${bytes(row.last_bytes)}`),
+    );
+  });
+}
+
+// nothing is the view without a verdict.
+function nothing(r) {
+  const near = h('div', { id: 'misses' });
+  const load = async e => {
+    e.target.disabled = true;
+    near.replaceChildren(h('p', { class: 'quiet' }, 'Replaying all objects (this takes longer) …'));
+    try {
+      const l = await get('misses', {}, 'misses');
+      const list = l.near_misses || [];
+      near.replaceChildren(
+        h('h3', {}, 'What grew and is not named'),
+        list.length
+          ? h('ul', { class: 'cards' }, list.map(m => h('li', {}, prose(m.sentence), h('details', {},
+              h('summary', {}, 'Allocation site'), stack(m.site)))))
+          : h('p', {}, 'Nothing grew enough to be looked at.'),
+      );
+    } catch (e) {
+      if (e.name !== 'AbortError') near.replaceChildren(h('p', { class: 'bad', role: 'alert' }, e.message));
+    }
+  };
+  return h(
+    'div',
+    {},
+    h('p', { id: 'no-leak', class: 'verdict' }, prose(r.look_first)),
+    h(
+      'p',
+      { class: 'bar' },
+      h('button', { type: 'button', id: 'near', click: load }, 'What nearly was one, and why not'),
+      h('a', { class: 'button', href: address('trends') }, 'What changed most'),
+    ),
+    near,
+  );
+}
+
+export async function refresh(data) {
+  const main = mine;
   main.replaceChildren();
-  show(main, data, params);
+  await show(main, data);
+}
+// update: other parameters of the address change nothing here.
+export const update = () => {};
+export function leave() {
+  mine = null;
 }

@@ -23,15 +23,17 @@ import * as diff from './diff.js';
 import * as trends from './trends.js';
 import * as coverage from './coverage.js';
 import * as leaks from './leaks.js';
+import * as retained from './retained.js';
 import * as glossary from './glossary.js';
 
-const views = { overview, state: heap, diff, trends, leaks, coverage, glossary };
+const views = { overview, leaks, state: heap, retained, diff, trends, coverage, glossary };
 const names = {
   overview: 'Overview',
+  leaks: 'Leaks',
   state: 'Heap',
+  retained: 'Retained',
   diff: 'Diff',
   trends: 'Trends',
-  leaks: 'Leaks',
   coverage: 'Site coverage',
   glossary: 'Glossary',
 };
@@ -314,7 +316,7 @@ document.getElementById('skip').addEventListener('click', e => {
 });
 document.addEventListener('keydown', e => {
   if (e.altKey || e.ctrlKey || e.metaKey || /INPUT|SELECT|TEXTAREA/.test(e.target.tagName)) return;
-  const i = '1234567'.indexOf(e.key);
+  const i = '12345678'.indexOf(e.key);
   const v = Object.keys(names).filter(v => views[v])[i];
   if (i >= 0 && v) {
     go(v, {}, false);

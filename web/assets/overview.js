@@ -62,7 +62,8 @@ function hero(data) {
           ['Where', own ? frame(own) : 'allocation site unknown'],
           [
             'Held by',
-            v.held_by ||
+            (v.held_by && h('a', { href: address('retained', { site: v.site.length ? frame(v.site[0]) : null }) },
+              v.held_by)) ||
               h('span', { class: 'quiet' }, 'not recorded (', h('code', {}, 'heapcam references JVM'), ' records it)'),
           ],
           ['Since', h('span', {}, when(v.onset_from), Date.parse(v.onset_from) - Date.parse(r.from) < 1000
