@@ -12,27 +12,27 @@ import (
 
 // Footprint is what memory the JVM's process took at a time of the window, in bytes; 0: not known.
 type Footprint struct {
-	Time      time.Time `json:"time"`
-	RSS       uint64    `json:"rss_bytes"`       // resident
-	Anon      uint64    `json:"anonymous_bytes"` // of RSS: not of files
-	Swap      uint64    `json:"swap_bytes"`
-	Threads   uint64    `json:"threads"`
-	Heap      uint64    `json:"heap_bytes"`      // committed
-	Metaspace uint64    `json:"metaspace_bytes"` // used by classes
-	Code      uint64    `json:"code_bytes"`      // compiled since the JVM's start, what was freed included
-	Classes   uint64    `json:"classes"`         // loaded
-	Limit     uint64    `json:"cgroup_limit_bytes"`
-	Used      uint64    `json:"cgroup_used_bytes"`
+	Time      time.Time `json:"time"`               // when it was read
+	RSS       uint64    `json:"rss_bytes"`          // resident
+	Anon      uint64    `json:"anonymous_bytes"`    // of RSS: not of files
+	Swap      uint64    `json:"swap_bytes"`         // swapped out
+	Threads   uint64    `json:"threads"`            // of the process
+	Heap      uint64    `json:"heap_bytes"`         // committed
+	Metaspace uint64    `json:"metaspace_bytes"`    // used by classes
+	Code      uint64    `json:"code_bytes"`         // compiled since the JVM's start, what was freed included
+	Classes   uint64    `json:"classes"`            // loaded
+	Limit     uint64    `json:"cgroup_limit_bytes"` // of the memory cgroup
+	Used      uint64    `json:"cgroup_used_bytes"`  // by the whole memory cgroup
 }
 
 // Process is the memory of the JVM's process over the window.
 type Process struct {
-	First Footprint `json:"first"`
-	Last  Footprint `json:"last"`
-	Peak  uint64    `json:"peak_rss_bytes"`
-	// java.nio.DirectByteBuffer objects after the first and the last known collection: their memory is not in the heap
+	First Footprint `json:"first"`          // of the window
+	Last  Footprint `json:"last"`           // of the window
+	Peak  uint64    `json:"peak_rss_bytes"` // largest RSS
+	// java.nio.DirectByteBuffer objects after the first known collection: their memory is not in the heap
 	DirectFirst uint64 `json:"direct_buffers_first"`
-	DirectLast  uint64 `json:"direct_buffers_last"`
+	DirectLast  uint64 `json:"direct_buffers_last"` // the same after the last
 }
 
 // directBuffer is the class whose objects stand for memory outside the heap.
