@@ -89,6 +89,8 @@ type Report struct {
 	End       string   `json:"end"`
 	FirstLook ui.Flow  `json:"look_first"`
 	Watched   *Watched `json:"watched,omitempty"` // of ZGC, Shenandoah and Epsilon
+	// memory of the JVM's process; null: not recorded
+	Process *Process `json:"process,omitempty"`
 
 	// Open says that Verdicts is not known: a replay that follows objects finds it (Settle).
 	Open bool `json:"-"`
@@ -152,6 +154,7 @@ func MakeReport(from heap.Reader, o leak.Options) (*Report, error) {
 		rep.Collections = append(rep.Collections, row)
 	}
 	rep.ending(r)
+	rep.Process = process(r, first, last)
 	rep.grown(r.Symbols, first, last)
 	rep.GrownSites = sites.GrownSites(r.Symbols, firstSites, alive.Tallies(), 20)
 	alive.Before, alive.Lost = known.Before, sites.LostMany(r)
@@ -216,8 +219,14 @@ func (rep *Report) ending(r *heap.Cursor) {
 	}
 	rep.Damage = append(rep.Damage, r.Faults...)
 	rep.End = "no end marker: the JVM was killed, crashed, or is still running, or the file was cut off"
+	var memory trace.Process
+	if n := len(r.Process); n > 0 {
+		memory = r.Process[n-1]
+	}
 	if why := rep.full.Cause(r.JVM.MaxHeap); why != "" {
 		rep.End = "no end marker; " + why
+	} else if why := rep.full.End(r.JVM.MaxHeap, memory); why != "" {
+		rep.End += "; if it ended, it was " + why
 	}
 	if r.End != nil {
 		rep.End = [...]string{"", "the JVM ended", "heapcam was detached",

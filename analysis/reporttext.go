@@ -64,6 +64,9 @@ func (rep *Report) WriteText(w io.Writer, name string) {
 	if len(rep.Collections) > 0 {
 		rep.writeLeaks(w)
 		rep.writeWindow(w)
+		if rep.Process != nil {
+			rep.Process.write(w)
+		}
 		rep.writeGrown(w)
 		rep.writeTrust(w)
 	}
