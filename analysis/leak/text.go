@@ -153,7 +153,7 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 	v := Verdict{Kind: KindSuspect, Members: []Member{}, Confidence: min(1-s.p, maxConfidence), BytesPerSecond: s.slope,
 		BytesPerSecondLow: s.low, BytesPerSecondHigh: s.high, GrownBytes: uint64(max(0, s.grown)),
 		LiveSamples: int(s.samples), PValue: s.p, Test: s.test, Against: "time", Floors: s.floors,
-		Reached: s.settled && h.listings > 0,
+		Reached:   s.settled && h.listings > 0,
 		OnsetFrom: collection.Wall(r.Symbols, uint64(max(0, s.onset[0])*1e9)),
 		OnsetTo:   collection.Wall(r.Symbols, uint64(max(0, s.onset[1])*1e9)), Thread: threadOf(r, h, s.keys)}
 	for _, m := range s.members[:min(len(s.members), most)] {
