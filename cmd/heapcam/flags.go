@@ -61,7 +61,7 @@ var placeholders = map[string]string{
 	"site":     "TEXT",
 	"object":   "ADDRESS",
 	"strength": "STRENGTH",
-	"young":    "SIZE,…", "old": "SIZE,…", "heap": "SIZE,…", "collector": "COLLECTOR", "goal": "GOAL",
+	"young":    "SIZES", "old": "SIZES", "heap": "SIZES", "collector": "COLLECTOR", "goal": "GOAL",
 }
 
 var typePlaceholders = map[string]string{"duration": "DURATION", "int": "N", "uint64": "N", "float64": "FRACTION"}

@@ -209,8 +209,9 @@ static void take_without_address(JNIEnv *jni, const struct sampled *s, struct re
 }
 
 static void take_with_address(jvmtiEnv *env, JNIEnv *jni, const struct sampled *s, struct rec *r) {
-    r->word = classwords_find(s->class, r->frame);
-    if (!r->word && (r->word = class_word(env, s->object))) classwords_keep(jni, s->class, r->frame, r->word);
+    if (s->class) r->word = classwords_find(s->class, r->frame);
+    if (!r->word && (r->word = class_word(env, s->object)) && s->class)
+        classwords_keep(jni, s->class, r->frame, r->word);
     r->slot = claim();
     if (r->slot == UINT32_MAX) {
         drop(1);
