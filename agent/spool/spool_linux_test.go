@@ -78,7 +78,10 @@ func TestSpool(t *testing.T) {
 		t.Fatal(err)
 	}
 	watch(t, s)
-	wait(t, s, func(st *Status) bool { return st.Taken == 1 && len(st.Left) == len(want) })
+	wait(t, s, func(st *Status) bool {
+		_, err := os.Lstat(in("Shop-7-1")) // counted first, removed then
+		return st.Taken == 1 && len(st.Left) == len(want) && errors.Is(err, os.ErrNotExist)
+	})
 	for _, i := range s.Status().Left {
 		why, ok := want[i.Name]
 		if !ok || i.Reason == "" || !strings.Contains(i.Reason, why) {
