@@ -41,10 +41,10 @@ var outlive = map[string]string{
 	"copy_by_file":          "of the system: it allows no other copy",
 }
 
-// framesOf are the variables of frames.c that say where the JVM's code and the parts of a thread lie: of the JVM's tables,
-// read anew when recording begins.
-var framesOf = strings.Fields("anchor_sp anchor_fp anchor_pc anchor stack_base stack_bytes wrapper_anchor wrapper header_bytes " +
-	"frame_words stub_offset compile_id block_bytes blob_bytes nmethod_bytes ncodes codes " +
+// framesOf are the variables of frames.c that say where the JVM's code and the parts of a thread lie: of the JVM's
+// tables, read anew when recording begins.
+var framesOf = strings.Fields("anchor_sp anchor_fp anchor_pc anchor stack_base stack_bytes wrapper_anchor wrapper " +
+	"header_bytes frame_words stub_offset compile_id block_bytes blob_bytes nmethod_bytes ncodes codes " +
 	"interpreter interpreter_end from_entry")
 
 // TestState compares every variable of the library with that list. What vmstructs.c knows of the JVM stays true as long

@@ -107,7 +107,7 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// TestPlaces: ten JVMs of one class are told apart by unit, container, pod, version and user.
+// TestPlaces: ten JVMs of one class differ by unit, container, pod, version and user.
 func TestPlaces(t *testing.T) {
 	dir := t.TempDir()
 	s := system{pods: dir + "/pods", containers: dir + "/containers"}

@@ -28,8 +28,8 @@ func newWhatifCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "whatif FILE|DIR|JVM",
 		Short: "Predict the collections that the program would have with another heap",
-		Long: `Use it to choose heap sizes without restarting the program for each of them. The verb is experimental: use its figures
-only where its own check says that the model fits.
+		Long: `Use it to choose heap sizes without restarting the program for each of them. It is experimental: use its
+figures only where its own check says that the model fits.
 
 The verb takes from the recording when each object was allocated and when it died. It then simulates the collections of
 other heaps. First it predicts the recorded configuration itself, and prints measured against predicted. If these differ
