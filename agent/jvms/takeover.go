@@ -10,11 +10,11 @@ import (
 const TakeOverWithin = 5 * time.Second
 
 // takeOverAfter is when the first one is looked for.
-const takeOverAfter = time.Second
+const takeOverAfter = 300 * time.Millisecond
 
 // TakeOverBelow calls await with the JVMs whose environment names our folder for rings: the ring of one that found no
 // room there is memory without a name, and has to be searched. It returns when ctx is done. That is rare, and to look
-// at all processes takes as much CPU as a short JVM: so it begins after a second.
+// at all processes takes as much CPU as a short JVM: so it begins a little later.
 func TakeOverBelow(ctx context.Context, rings string, await func(context.Context, JVM)) {
 	select {
 	case <-ctx.Done():
