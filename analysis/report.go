@@ -230,9 +230,12 @@ func (rep *Report) ending(r *heap.Cursor) {
 	}
 	if r.End != nil {
 		rep.End = [...]string{"", "the JVM ended", "heapcam was detached",
-			"the probe stopped recording: " + r.End.Text}[min(r.End.Reason, 3)]
+			stoppedRecording + r.End.Text}[min(r.End.Reason, 3)]
 	}
 }
+
+// stoppedRecording begins the reason that the probe gave for its end.
+const stoppedRecording = "the probe stopped recording: "
 
 // Account gives the report what recording cost.
 func (rep *Report) Account(c *cost.Cost) { rep.Cost, rep.SamplingUntil = c.Total, c.Until }

@@ -107,7 +107,11 @@ func (rep *Report) writeWindow(w io.Writer) {
 	}
 	ui.Field(w, "Time", ui.Flowf("%s to %s (%s)", flow(rep.From.Local().Format(time.DateTime)),
 		flow(ui.Clock(rep.To)), flow(ui.Nanoseconds(rep.WindowNS))))
-	ui.Datum(w, "End", ui.Prose(rep.End))
+	if strings.HasPrefix(rep.End, stoppedRecording) { // what the JVM's side wrote stays in one line
+		ui.Datum(w, "End", ui.Prose(rep.End))
+	} else {
+		ui.Field(w, "End", flow(rep.End))
+	}
 	ui.Field(w, "Collections", rep.collectionsText(ks, syncs))
 	ui.Field(w, "Pauses", ui.Flowf("%s in all, %s of the time; the longest %s", flow(ui.Nanoseconds(rep.PauseNS)),
 		flow(ui.Share(rep.pauseShare())), flow(ui.Nanoseconds(longest))))
