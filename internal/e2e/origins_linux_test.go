@@ -73,7 +73,7 @@ func TestUnloadedSite(t *testing.T) {
 	t.Parallel()
 	lines := siteLines(t, "Unloads.java")
 	eachMajor(t, func(t *testing.T, major int) {
-		p := program{major: major, gc: "Serial", main: "Unloads", args: []string{"10000", "4000"}, heap: "48m",
+		p := program{major: major, gc: "Serial", main: "Unloads", args: []string{"14000", "4000"}, heap: "48m",
 			limit: "1MiB",
 			flags: []string{"--sampling", "4KiB", "--sampling-max-overhead", "0%"}}
 		r := p.start(t)
