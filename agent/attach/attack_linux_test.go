@@ -197,7 +197,8 @@ func TestAsDropsGroups(t *testing.T) {
 	// Of this thread alone, which is not used again: to change those of all threads at once, as the C library does it,
 	// can crash the process while a thread of As ends.
 	runtime.LockOSThread()
-	if _, _, e := syscall.RawSyscall(syscall.SYS_SETGROUPS, 1, uintptr(unsafe.Pointer(&[]uint32{group}[0])), 0); e != 0 {
+	groups := []uint32{group}
+	if _, _, e := syscall.RawSyscall(syscall.SYS_SETGROUPS, 1, uintptr(unsafe.Pointer(&groups[0])), 0); e != 0 {
 		t.Fatal(e)
 	}
 	dir := shortDir(t)

@@ -126,7 +126,6 @@ type Report struct {
 	CannotTell  string `json:"cannot_tell,omitempty"`
 	LostSamples uint64 `json:"lost_samples,omitempty"`
 
-	open     int     // sites that grew and of whose objects it is not known whether they live
 	doubt    ui.Flow // why no leak can be found
 	smallest ui.Flow // leak that would have been found; "": not known
 	watched  bool    // a random part of the samples was followed

@@ -255,8 +255,8 @@ func (v *Verdict) end(r *heap.Cursor, h *detector) time.Time {
 var kinds = map[string]string{KindLeak: "Leak", KindSuspect: "Suspected leak", KindFills: "Full heap"}
 
 // Settle says what settles a suspect.
-const Settle ui.Flow = "To settle it, run `heapcam leaks --settle JVM` while an agent records the JVM: one short stop " +
-	"shows which objects live."
+const Settle ui.Flow = "To settle it, run `heapcam leaks --settle JVM` while an agent records the JVM: one short " +
+	"stop shows which objects live."
 
 // Proof says what shows that the objects stay.
 func (v *Verdict) Proof() ui.Flow {

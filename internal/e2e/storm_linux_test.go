@@ -12,9 +12,9 @@ import (
 
 // stormOf is what a recording, or an incident, has of a storm of full collections.
 type stormOf struct {
-	full, leftOut, listed, complete int
-	last, end                       uint64  // when the newest complete listing and the newest pause were, ns
-	worst                           float64 // the largest share that the probe took of ten seconds, by its own clock
+	full, leftOut, listed int
+	last, end             uint64  // when the newest complete listing and the newest pause were, ns
+	worst                 float64 // the largest share that the probe took of ten seconds, by its own clock
 }
 
 func readStorm(t *testing.T, path string) (s stormOf) {
