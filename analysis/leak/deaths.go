@@ -9,7 +9,6 @@ import (
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/heap"
-	"github.com/heapcam/heapcam/trace"
 )
 
 // silent says whether a site has stopped to allocate, maybe after the last collection: it never did for half as long,
@@ -71,15 +70,16 @@ func (h *detector) diedAtOnce(s *history.Series) bool {
 	return false
 }
 
-// census keeps the states by type that replaces compares.
-func (h *detector) census(r *heap.Cursor, c *heap.Collection) {
+// census keeps the states by type that replaces compares: of the same collections as the floors of a site. A reference
+// listing removes nothing, so the state after it counts garbage, too.
+func (h *detector) census(r *heap.Cursor, floor bool) {
 	if !h.late {
 		return
 	}
 	if h.begun == nil {
 		h.begun = slices.Clone(r.Totals.PerType())
 	}
-	if c.Kind != trace.PauseFull && c.Kind != trace.PauseRemark {
+	if !floor {
 		return
 	}
 	h.floor2 = append(h.floor2[:0], r.Totals.PerType()...)
@@ -103,13 +103,17 @@ func (h *detector) replaces(r *heap.Symbols, c *candidate) bool {
 	if len(x.floors) == 0 {
 		return false
 	}
-	before, site := h.begun, x.v[x.floors[len(x.floors)-1]]
-	if len(x.floors) > 1 {
-		before = h.floor1
-		site -= x.v[x.floors[0]]
+	// The samples of a short window are few, so what the class has gained since the recording began counts as well.
+	since, site := classGrowth(r, of, h.begun, h.floor2), x.v[x.floors[len(x.floors)-1]]
+	if len(x.floors) == 1 {
+		return since < site/2
 	}
-	grown := 0.0
-	for id, n := range h.floor2 {
+	return since < site/2 && classGrowth(r, of, h.floor1, h.floor2) < (site-x.v[x.floors[0]])/2
+}
+
+// classGrowth gives by how many bytes the classes have more objects in after than in before, both by type.
+func classGrowth(r *heap.Symbols, of map[sites.Class]bool, before, after []heap.Count) (grown float64) {
+	for id, n := range after {
 		if !of[sites.ClassOf(r, uint32(id)).Folded()] {
 			continue
 		}
@@ -118,5 +122,5 @@ func (h *detector) replaces(r *heap.Symbols, c *candidate) bool {
 			grown -= float64(before[id].Bytes)
 		}
 	}
-	return grown < site/2
+	return grown
 }

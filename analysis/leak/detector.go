@@ -50,10 +50,12 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 		h.first = c.GC
 	}
 	h.Tracker.Collection(r, c)
+	listed := false
 	if h.Unreached != nil {
 		if dead := h.Unreached(c.GC); dead != nil {
 			h.Listing(r, dead)
 			h.listings++
+			listed = true
 		}
 	}
 	_, follows := r.Totals.(*heap.State)
@@ -76,7 +78,7 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	}
 	if c.Known {
 		h.last = append(h.last[:0], r.Totals.PerType()...)
-		h.census(r, c)
+		h.census(r, listed || c.Kind == trace.PauseFull || c.Kind == trace.PauseRemark)
 		h.containers(r, i)
 	}
 }
