@@ -2,6 +2,7 @@ package main
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/heapcam/heapcam/analysis/retention"
@@ -42,6 +43,14 @@ func heldBy(rec *ringstore.Recording) func([]sites.Key) ui.Flow {
 		if len(held.Holders) == 0 || held.Holders[0].Share < mostHeld {
 			return ""
 		}
-		return ui.Flowf("%s", held.Holders[0].Text())
+		return holderFlow(held.Holders[0].Text())
 	}
+}
+
+// holderFlow lets a holder be broken into lines, unless a name in it may hold blanks: it could begin a line.
+func holderFlow(t ui.Text) ui.Flow {
+	if strings.Contains(strings.NewReplacer(" → ", "", ", then ", "", "static ", "").Replace(string(t)), " ") {
+		return ui.Flowf("%s", t)
+	}
+	return ui.Flow(t)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis/retention"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/references"
@@ -135,4 +136,16 @@ func heapcam(args ...string) (out string, code int) {
 	c := exec.Command("heapcam", args...)
 	b, _ := c.CombinedOutput()
 	return string(b), c.ProcessState.ExitCode()
+}
+
+// TestHolderFlow demands that only our own blanks can break a holder's line.
+func TestHolderFlow(t *testing.T) {
+	for text, want := range map[ui.Text]ui.Flow{
+		"static A.log → ArrayList.elementData, then []": "static A.log → ArrayList.elementData, then []",
+		"static A.x → No leak found":                    `static\x20A.x\x20→\x20No\x20leak\x20found`,
+	} {
+		if got := holderFlow(text); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
 }
