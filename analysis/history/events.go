@@ -1,6 +1,9 @@
 package history
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -128,7 +131,8 @@ func (h *Tracker) AllocatedAt(t float64) float64 {
 // YoungLive calls f with each sample that lives after the newest collection and has not yet survived as many as its
 // series asks for.
 func (h *Tracker) YoungLive(r *heap.Symbols, f func(*Series, *heap.Sample)) {
-	for _, x := range h.young {
-		f(h.site(r, x.s), x.s)
+	for _, id := range slices.Sorted(maps.Keys(h.young)) {
+		s := h.young[id].s
+		f(h.site(r, s), s)
 	}
 }

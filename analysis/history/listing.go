@@ -1,6 +1,7 @@
 package history
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/heapcam/heapcam/heap"
@@ -13,7 +14,7 @@ func (h *Tracker) Listing(r *heap.Cursor, dead map[uint64]bool) {
 	if i < 0 {
 		return
 	}
-	for id := range dead {
+	for _, id := range slices.Sorted(maps.Keys(dead)) { // sums of weights come out the same each time
 		s := r.Live[id]
 		if s == nil || h.dead[id] {
 			continue

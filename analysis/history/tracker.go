@@ -10,6 +10,7 @@ package history
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/heapcam/heapcam/analysis/sites"
@@ -230,18 +231,23 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 			h.Event(x, Event{h.diedAt(s, c, i), -bytes, -1, h.bornAt(s)})
 		}
 	}
+	survived := func(f first) bool { return len(h.moved) == h.k && f.s.Birth <= h.moved[0] }
+	var older []uint64
 	for id, f := range h.young {
-		survived := len(h.moved) == h.k && f.s.Birth <= h.moved[0]
-		if !survived && (f.lasts || !moving || t-f.t < Lasting) {
-			continue
+		if survived(f) || !f.lasts && moving && t-f.t >= Lasting {
+			older = append(older, id)
 		}
+	}
+	slices.Sort(older) // so that sums of weights come out the same each time
+	for _, id := range older {
+		f := h.young[id]
 		x, bytes := h.site(r.Symbols, f.s), float64(f.s.Size)*f.s.Weight
 		if !f.lasts {
 			h.Event(x, Event{T: f.t, N: 1, Bytes: bytes})
 			f.lasts = true
 			h.young[id] = f
 		}
-		if survived {
+		if survived(f) {
 			delete(h.young, id)
 			x.Add(f.at, 1, bytes)
 		}
@@ -278,8 +284,8 @@ func (h *Tracker) forsake(r *heap.Cursor, i int32) {
 		}
 		delete(h.young, s.ID)
 	}
-	for id, s := range r.Live {
-		if _, young := h.young[id]; !young {
+	for s := range sites.ByID(maps.Values(r.Live)) {
+		if _, young := h.young[s.ID]; !young {
 			h.site(r.Symbols, s).Add(i, 0, float64(s.Size)*s.Weight/2)
 		}
 	}
