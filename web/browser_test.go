@@ -222,6 +222,12 @@ func (p *page) click(sel string) {
 	p.do(cdp.Click(cdp.CSS(sel)))
 }
 
+// focus focuses what sel selects, in the page: between two calls of the browser the page may draw it anew.
+func (p *page) focus(sel string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("(e => e && (e.focus(), document.activeElement === e))(document.querySelector(%q))", sel))
+}
+
 func (p *page) text(sel string) string {
 	p.t.Helper()
 	return js[string](p, fmt.Sprintf("document.querySelector(%q).innerText", sel))

@@ -95,14 +95,16 @@ func TestFlameView(t *testing.T) {
 	p.see("#head", "match")
 	p.until("document.activeElement.id === 'q' && document.querySelector('#q').value === 'audit'")
 
-	p.do(cdp.Focus(cdp.CSS("#flame g[tabindex='0']")), cdp.KeyEvent(kb.ArrowDown))
+	p.focus("#flame g[tabindex='0']")
+	p.do(cdp.KeyEvent(kb.ArrowDown))
 	p.see("#flame .about", "of its parent")
 	p.do(cdp.KeyEvent(kb.Enter))
 	p.until("location.hash.includes('part=')")
 	p.click("#ways > button:not(.crumb)") // frames of the JDK
 	p.until("location.hash.includes('jdk=1')")
 	p.until("document.querySelector('#flame g.hit')")
-	p.do(cdp.Focus(cdp.CSS("#flame g.hit")), cdp.KeyEvent("s"))
+	p.focus("#flame g.hit")
+	p.do(cdp.KeyEvent("s"))
 	p.see("#flame h3", "Callers of Window.audit")
 	p.until("document.querySelectorAll('#flame svg').length === 2")
 	p.click("#ways button:last-child")

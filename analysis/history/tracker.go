@@ -231,6 +231,12 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 			h.Event(x, Event{h.diedAt(s, c, i), -bytes, -1, h.bornAt(s)})
 		}
 	}
+	h.grow(r.Symbols, t, moving)
+}
+
+// grow adds the young samples to their series that have survived as many collections as that asks for, and those that
+// have lasted: t is the time of the newest collection, which moved objects or not.
+func (h *Tracker) grow(r *heap.Symbols, t float64, moving bool) {
 	survived := func(f first) bool { return len(h.moved) == h.k && f.s.Birth <= h.moved[0] }
 	var older []uint64
 	for id, f := range h.young {
@@ -241,7 +247,7 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 	slices.Sort(older) // so that sums of weights come out the same each time
 	for _, id := range older {
 		f := h.young[id]
-		x, bytes := h.site(r.Symbols, f.s), float64(f.s.Size)*f.s.Weight
+		x, bytes := h.site(r, f.s), float64(f.s.Size)*f.s.Weight
 		if !f.lasts {
 			h.Event(x, Event{T: f.t, N: 1, Bytes: bytes})
 			f.lasts = true

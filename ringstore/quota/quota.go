@@ -144,10 +144,14 @@ func (q *Quota) Ramped(stored int64) {
 // Reserve is the room that the next listing needs, bytes.
 func (q *Quota) Reserve() int64 { return q.next() }
 
+// extents is what a file that grows may take beside its content: on a disk with little room in one piece the file
+// system needs a block more for where the pieces are, and it shows only when the content is written.
+const extents = vfs.Block
+
 // Room is how much the open segment may still grow.
 func (q *Quota) Room(u Usage) int64 {
 	l := q.Limit()
-	return min(l-u.Total, l-u.Overhead-u.Held-u.Open-q.reserve())
+	return min(l-u.Total-extents, l-u.Overhead-u.Held-u.Open-q.reserve())
 }
 
 // Ahead returns up to where blocks are to be taken for a segment that needs so many bytes and has taken some up to

@@ -135,3 +135,12 @@ func TestKeepFree(t *testing.T) {
 		t.Error("there is room again")
 	}
 }
+
+// TestRoomForExtents demands that a block is left for what the file system notes of a growing file.
+func TestRoomForExtents(t *testing.T) {
+	q := New(Bounds{Max: 1 << 20, Deviation: 0.25})
+	u := Usage{Total: 1 << 20, Open: 1 << 18}
+	if got, want := q.Room(u), q.Limit()-u.Total-vfs.Block; got != want {
+		t.Errorf("room for %d bytes, want %d", got, want)
+	}
+}
