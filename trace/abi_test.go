@@ -205,10 +205,10 @@ func TestPageAgrees(t *testing.T) {
 	kinds, evs := 0, 0
 	for _, line := range strings.Split(string(page), "\n") {
 		cells := strings.Split(line, "|")
-		if len(cells) != 5 {
+		if len(cells) != 6 { // tag or kind, name, meaning, fields or events
 			continue
 		}
-		tag, name, rest := strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2]), cells[3]
+		tag, name, rest := strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2]), cells[4]
 		if ev := eventByName[strings.Trim(name, "`")]; ev != nil && name[0] == '`' {
 			evs++
 			if tag != fmt.Sprint(ev.Tag) {
