@@ -44,6 +44,7 @@ type growth struct {
 	open             bool       // whether its holders grow is not known
 	refuted          bool       // its objects are known to be dropped, whatever its shape
 	why              why        // it is not named
+	queued           bool       // its older objects are dead, and it grows all the same
 }
 
 // judge says how a series grows: with p 1 if it does not, or not all the time.
@@ -53,7 +54,7 @@ func (h *detector) judge(s *history.Series) growth {
 	kept, low := keptByFloors(v, floors), envelope(v)
 	g := growth{p: 1, floors: len(floors), samples: samples[n-1], survives: s.Weight(), grown: low[n-1] - low[0]}
 	no := func(why why) growth {
-		g.p, g.why, g.refuted = 1, why, why == whyDropped || why == whyHolder || why == whySoft || why == whyTurnover
+		g.p, g.why, g.refuted = 1, why, refutes(why)
 		if w := t[len(t)-1] - t[0]; w > 0 {
 			g.slope = g.grown / w
 		}
@@ -68,9 +69,15 @@ func (h *detector) judge(s *history.Series) growth {
 	old := h.ages(s, end)
 	turned, known := old.turnover()
 	var byAge bool
+	queue := -1.0 // a queue that grows: the probability of its growth
 	switch {
-	case settled && len(floors) > 0 && turned && !byFloors(t, v, floors) && len(floors) < floorsLess:
-		return no(whyTurnover)
+	case settled && len(floors) > 0 && turned && len(floors) < floorsLess:
+		var named bool
+		if queue, named = h.queue(&g, s, &c, end); !named {
+			return no(whyTurnover)
+		}
+		g.queued, v, samples = true, refloor(v, floors), refloor(samples, floors)
+		low = envelope(v)
 	case settled && known && len(floors) > 0 && kept < keptMost && len(floors) < floorsLess:
 		byAge, g.settled = true, true
 		t, v, samples = h.lasting(s, end)
@@ -78,48 +85,40 @@ func (h *detector) judge(s *history.Series) growth {
 	case len(floors) > 0 && kept < keptMost && len(floors) < floorsLess:
 		return no(whyFreed)
 	case len(floors) > 0 && kept < keptMost: // what is between two floors is mostly garbage
-		ft, fv, fs := make([]float64, len(floors)), make([]float64, len(floors)), make([]float64, len(floors))
-		for i, f := range floors {
-			ft[i], fv[i], fs[i] = t[f], v[f], samples[f]
-		}
-		if ft[len(ft)-1]-ft[0] < (t[n-1]-t[0])/2 {
+		last := floors[len(floors)-1]
+		if t[last]-t[floors[0]] < (t[n-1]-t[0])/2 {
 			return no(whyFreed)
 		}
-		t, v, samples = ft, fv, fs
+		t, v, samples = at(t, floors), at(v, floors), at(samples, floors)
 		low, g.settled = envelope(v), true
 	case seen >= seenShare:
-		low = slices.Clone(v)
-		for last, i := floors[len(floors)-1], floors[len(floors)-1]+1; i < n; i++ {
-			low[i] = v[last] + (v[i]-v[last])*kept
-		}
-		low = envelope(low)
+		low = envelope(discount(v, floors, kept))
 	default:
 		g.floors = 0
-		if c.lateDied > (1-keptYoung)*c.lateBorn || c.born < share*c.taken || h.diedAtOnce(s) {
-			return no(whyDropped)
-		}
-		var grows bool
-		if grows, g.open = h.holderGrows(s, t, low); !grows {
-			return no(whyHolder)
+		if why := h.dropped(&g, s, &c, low); why != whyNot {
+			return no(why)
 		}
 	}
 	if !g.settled {
 		g.floors = 0
 	}
 	g.grown, g.onset = low[len(low)-1]-low[0], onset(t, low)
-	at, ok := h.clockOf(s, t, low, samples)
+	clock, ok := h.clockOf(s, t, low, samples)
 	if !ok {
 		return no(whyStopped)
 	}
-	g.allocation = at != nil
-	if at == nil {
-		at = t
+	g.allocation = clock != nil
+	if clock == nil {
+		clock = t
 	}
 	// Soft references are cleared before the heap is full: what came with as many of them is a cache.
 	if grown, _ := h.held(s, t, low); h.like(softReferences, grown, t[len(t)-1]-t[0], float64(s.LiveSamples)) {
 		return no(whySoft)
 	}
-	h.chance(&g, s, &c, at, v, samples, t[len(t)-1]-t[0])
+	h.chance(&g, s, &c, clock, v, samples, t[len(t)-1]-t[0])
+	if queue >= 0 && g.why == whyNot { // between floors the curve is drawn by hand: its trend shows nothing
+		g.p, g.test = queue, "what collections of old space left"
+	}
 	if byAge { // a curve of what lives never falls: its trend shows nothing
 		g.p, g.test = old.chance(), "ages of live objects"
 		if g.allocation {
@@ -127,6 +126,41 @@ func (h *detector) judge(s *history.Series) growth {
 		}
 	}
 	return g
+}
+
+// refutes says whether a reason shows that the objects are dropped.
+func refutes(why why) bool {
+	return why == whyDropped || why == whyHolder || why == whySoft || why == whyTurnover || why == whyBeside
+}
+
+// dropped says why the objects of a series are dropped by the program, as far as that shows without floors.
+func (h *detector) dropped(g *growth, s *history.Series, c *curve, low []float64) why {
+	if c.lateDied > (1-keptYoung)*c.lateBorn || c.born < share*c.taken || h.diedAtOnce(s) {
+		return whyDropped
+	}
+	var grows bool
+	if grows, g.open = h.holderGrows(s, c.t, low); !grows {
+		return whyHolder
+	}
+	return whyNot
+}
+
+// at gives the points of a series that are in some places.
+func at(v []float64, places []int) []float64 {
+	out := make([]float64, len(places))
+	for i, k := range places {
+		out[i] = v[k]
+	}
+	return out
+}
+
+// discount counts what came after the newest floor with the share that floors kept.
+func discount(v []float64, floors []int, kept float64) []float64 {
+	out, last := slices.Clone(v), floors[len(floors)-1]
+	for i := last + 1; i < len(v); i++ {
+		out[i] = v[last] + (v[i]-v[last])*kept
+	}
+	return out
 }
 
 // clockOf gives the clock by which a series grows all the time: nil is time itself, else the bytes that the program

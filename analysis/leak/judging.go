@@ -24,13 +24,13 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 	h.findFull(r)
 	l.Full = h.full
 	var named, others []candidate
+	heads := newHeads(r.Symbols)
 	if h.shows() {
 		h.Survivors(r)
-		named, others = h.test(r)
+		named, others = h.test(r, heads)
 	}
 	h.scale(r, named)
 	h.scale(r, others)
-	heads := newHeads(r.Symbols)
 	structures := h.structures(heads, named, others)
 	fills := h.fills(r, heads)
 	structures = slices.DeleteFunc(structures, func(s *structure) bool {
@@ -63,7 +63,7 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 }
 
 // test judges all candidates. Of those that are not named, the second list has what grew.
-func (h *detector) test(r *heap.Cursor) (named, others []candidate) {
+func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 	all := h.candidates(r.Symbols)
 	refuted := map[sites.Key]bool{}
 	for i := range all {
@@ -82,6 +82,7 @@ func (h *detector) test(r *heap.Cursor) (named, others []candidate) {
 			h.Open = true
 		}
 	}
+	h.beside(x, all)
 	// Some of a thousand sites rise by chance: Holm's correction, for all whose objects are not known to be dropped.
 	// Those whose shape is none of growth count: the shape is of the same data.
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.p, b.p) })

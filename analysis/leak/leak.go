@@ -79,6 +79,8 @@ type Verdict struct {
 	Reached bool `json:"reached"`
 
 	What ui.Flow `json:"-"` // classes and place, as a part of a sentence
+
+	queued bool // the older objects are dead
 }
 
 // Member is a part of a data structure: the objects of one class from one line of the application.

@@ -16,7 +16,7 @@ type Miss struct {
 	Site       []sites.StackFrame `json:"site"`
 	SiteID     string             `json:"site_id"` // as in a verdict
 	GrownBytes uint64             `json:"grown_bytes"`
-	// code of the reason: dropped, holder, soft, stopped, freed, replaced, turnover, chance
+	// code of the reason: dropped, holder, soft, stopped, freed, replaced, turnover, beside, chance
 	Reason   string  `json:"reason"`
 	Sentence ui.Flow `json:"sentence"`
 
@@ -35,6 +35,7 @@ const (
 	whyFreed
 	whyReplaced
 	whyTurnover
+	whyBeside
 	whyChance
 )
 
@@ -51,6 +52,7 @@ var reasons = [...]struct {
 	whyFreed:    {"freed", "a collection of old space freed most of it"},
 	whyReplaced: {"replaced", "the class has not grown: new objects replace older ones"},
 	whyTurnover: {"turnover", "its older objects are dead, as in a cache or queue that is full"},
+	whyBeside:   {"beside", "the program drops other objects of the same data structure"},
 	whyChance:   {"chance", "chance may have caused it: there are too few samples"},
 }
 

@@ -3,6 +3,7 @@ package leak
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -142,6 +143,50 @@ func (h *detector) objects(k sites.Key) float64 {
 		return 0
 	}
 	return max(float64(s.LiveSamples), s.Born) * s.Objects / s.Taken
+}
+
+// alike is how many times as many objects two sites have at most that are of one data structure.
+const alike = 1.5
+
+// beside refutes suspects that belong to objects that the program drops: as many of another site's objects, allocated
+// in the same method, have survived and live, and those are known to be dropped. A cache drops a key, a value and an
+// entry at a time, and chance shows it of one of them first. Of the same class and line, the other site may have more.
+func (h *detector) beside(x *heads, all []candidate) {
+	known := map[string][]*candidate{}
+	for i := range all {
+		if c := &all[i]; c.refuted && c.members == nil && c.s.LiveSamples >= minSamples {
+			head := x.of(c.key.Frame)
+			known[head] = append(known[head], c)
+		}
+	}
+	for i := range all {
+		c := &all[i]
+		if c.settled || c.p > significance || len(known) == 0 {
+			continue
+		}
+		for _, o := range known[x.of(c.key.Frame)] {
+			more := math.Inf(1)
+			if o.key.Class != c.key.Class || !own(x.r, o.key.Frame).same(own(x.r, c.key.Frame)) {
+				more = alike
+			}
+			if near(lived(c.s, c.s.Born), lived(o.s, o.s.Born), more) &&
+				near(lived(c.s, float64(c.s.LiveSamples)), lived(o.s, float64(o.s.LiveSamples)), more) {
+				c.p, c.why, c.refuted = 1, whyBeside, true
+				break
+			}
+		}
+	}
+}
+
+// near says whether b is hardly less than a, and at most so many times as much.
+func near(a, b, more float64) bool { return a > 0 && b > 0 && a <= alike*b && b <= more*a }
+
+// lived estimates how many objects so many samples of a series stand for.
+func lived(s *history.Series, samples float64) float64 {
+	if s.Taken == 0 {
+		return 0
+	}
+	return samples * s.Objects / s.Taken
 }
 
 // join adds what another part of the structure grows by.

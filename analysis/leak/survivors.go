@@ -1,6 +1,8 @@
 package leak
 
 import (
+	"slices"
+
 	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/analysis/stats"
 )
@@ -36,12 +38,7 @@ func (h *detector) settled() (at float64, ok bool) {
 
 // ages counts what was sampled in each third of the time from the site's first sample up to end, and what of it lives.
 func (h *detector) ages(s *history.Series, end float64) (a ages) {
-	from := h.From
-	if len(s.Births) > 0 { // a leak may begin late
-		if i := h.place(s.Births[0].Gc); i > 0 {
-			from = h.Times[i-1]
-		}
-	}
+	from := h.beginOf(s) // a leak may begin late
 	third := (end - from) / 3
 	if third <= 0 {
 		return a
@@ -113,6 +110,87 @@ func byFloors(t, v []float64, floors []int) bool {
 		return before > 0 && (v[last]-v[f])/(t[last]-t[f]) >= steady*before
 	}
 	return false
+}
+
+// queue says of a site whose older objects are dead whether it is a queue whose consumer is too slow: p is the
+// probability that what floors left is as much more by chance. With one floor, the array that holds the objects says
+// it, and nothing shows that they live.
+func (h *detector) queue(g *growth, s *history.Series, c *curve, end float64) (p float64, grows bool) {
+	last := c.floors[len(c.floors)-1]
+	if byFloors(c.t, c.v, c.floors) {
+		return gained([]float64{c.samples[c.floors[0]], c.samples[last]}), true
+	}
+	grows, g.open = h.outgrows(s, end)
+	g.settled = false
+	return gained([]float64{c.samples[0], c.samples[last]}), grows
+}
+
+// outgrows says whether an array that has room for what lives of a site at end, and not for much more, has grown when a
+// structure that is full would not have: a cache or a queue that keeps its objects for so long is full once it is as
+// old. open: the replay only counts, so that no lengths are known.
+func (h *detector) outgrows(s *history.Series, end float64) (grows, open bool) {
+	n, _ := slices.BinarySearch(s.Survived, end)
+	if n < minSamples || s.Taken == 0 {
+		return false, false
+	}
+	if h.counts {
+		return true, true
+	}
+	full := h.beginOf(s) + lateFull*(end-s.Survived[n/50])
+	live := float64(n) * s.Objects / s.Taken
+	for _, a := range h.arrays {
+		for m := range a.seen {
+			room := float64(m * a.now[m])
+			if room*slotsLess < live || room > mostRoom*live {
+				continue
+			}
+			if at, once := h.once(a, m, full); once && at > 0 && h.Times[at-1] >= full && a.steps(m, at) {
+				return true, false
+			}
+		}
+	}
+	return false, false
+}
+
+const (
+	mostRoom = 3    // slots there are for an object of what has just grown, at most
+	lateFull = 1.05 // of the age of what lives: then a structure of that size was full, surely
+)
+
+// beginOf gives when the phase began in which the first sample of a site was taken.
+func (h *detector) beginOf(s *history.Series) float64 {
+	if len(s.Births) > 0 {
+		if i := h.place(s.Births[0].Gc); i > 0 {
+			return h.Times[i-1]
+		}
+	}
+	return h.From
+}
+
+// refloor draws a curve of what lives through what it is after each floor: what was garbage in between is taken off
+// evenly, after the newest floor as before it.
+func refloor(v []float64, floors []int) []float64 {
+	out, from, kept := slices.Clone(v), 0, 1.0
+	base := v[0]
+	for _, f := range append(slices.Clone(floors), len(v)) {
+		end := min(f, len(v)-1)
+		if f < len(v) {
+			gained := 0.0
+			for i := from; i < f; i++ {
+				gained = max(gained, v[i]-base)
+			}
+			if kept = 1; gained > 0 {
+				kept = min(1, max(0, v[f]-base)/gained)
+			}
+		}
+		for i := from; i <= end && i < f; i++ {
+			out[i] = base + (v[i]-base)*kept
+		}
+		if f < len(v) {
+			base, from = v[f], f+1
+		}
+	}
+	return out
 }
 
 // lasting gives the curve of what lives at end by the time of its allocation, without the newest sixth: what is in use

@@ -153,7 +153,7 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 	v := Verdict{Kind: KindSuspect, Members: []Member{}, Confidence: min(1-s.p, maxConfidence), BytesPerSecond: s.slope,
 		BytesPerSecondLow: s.low, BytesPerSecondHigh: s.high, GrownBytes: uint64(max(0, s.grown)),
 		LiveSamples: int(s.samples), PValue: s.p, Test: s.test, Against: "time", Floors: s.floors,
-		Reached:   s.settled && h.listings > 0,
+		Reached: s.settled && h.listings > 0, queued: s.queued,
 		OnsetFrom: collection.Wall(r.Symbols, uint64(max(0, s.onset[0])*1e9)),
 		OnsetTo:   collection.Wall(r.Symbols, uint64(max(0, s.onset[1])*1e9)), Thread: threadOf(r, h, s.keys)}
 	for _, m := range s.members[:min(len(s.members), most)] {
@@ -261,6 +261,12 @@ const Settle ui.Flow = "To settle it, run `heapcam leaks --settle JVM` while an 
 // Proof says what shows that the objects stay.
 func (v *Verdict) Proof() ui.Flow {
 	switch {
+	case v.queued && v.Kind == KindSuspect:
+		return "The older objects are dead, and the array that holds the others grows, as in a queue whose consumer " +
+			"is too slow."
+	case v.queued:
+		return ui.Flowf("Each of %d collections of old space left more of them; the older ones are dead, as in a "+
+			"queue whose consumer is too slow.", v.Floors)
 	case v.Kind == KindSuspect:
 		return "No collection of old space shows that these objects live: they may be garbage, or a cache that fills " +
 			"up."

@@ -242,9 +242,13 @@ func (v *verdict) names(program string, lines []int) bool {
 	return has(v.Site) || slices.ContainsFunc(v.Members, func(m struct{ Site []frame }) bool { return has(m.Site) })
 }
 
-// outcome says in a word what a reply is worth.
-func outcome(program, source string, l *reply) string {
+// outcome says in a word what a reply is worth. output is what the program printed: an innocent one that ran out of
+// memory has a heap that is too small, and what fills it is no wrong verdict.
+func outcome(program, source, output string, l *reply) string {
 	marks := lines(source)
+	if len(marks) == 0 && strings.Contains(output, "java.lang.OutOfMemoryError") {
+		return "heap too small"
+	}
 	leaks, suspects := 0, 0
 	for i := range l.Verdicts {
 		right := l.Verdicts[i].names(program, marks)
@@ -275,7 +279,8 @@ func outcome(program, source string, l *reply) string {
 	return "missed"
 }
 
-var outcomes = []string{"named first", "named", "missed", "clean", "cannot tell", "wrong suspect", "wrong"}
+var outcomes = []string{"named first", "named", "missed", "clean", "cannot tell", "wrong suspect", "wrong",
+	"heap too small"}
 
 // judge reads every recording of dir.
 func judge(dir string, aside bool) error {
@@ -304,7 +309,8 @@ func judge(dir string, aside bool) error {
 			fmt.Printf("%-13s %s: %v\n", "error", name, err)
 			continue
 		}
-		o := outcome(program, files[program], &l)
+		output, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "output"))
+		o := outcome(program, files[program], string(output), &l)
 		count[len(lines(files[program])) > 0][o]++
 		fmt.Printf("%-13s %s (%d collections, %d of old space, %.0f s) %s\n", o, name, l.Collections, l.Floors,
 			l.Window, l.CannotTell)
@@ -314,12 +320,12 @@ func judge(dir string, aside bool) error {
 	}
 	fmt.Printf("\n%-10s", "")
 	for _, o := range outcomes {
-		fmt.Printf("%14s", o)
+		fmt.Printf("%15s", o)
 	}
 	for _, leaks := range []bool{true, false} {
 		fmt.Printf("\n%-10s", map[bool]string{true: "leaking", false: "innocent"}[leaks])
 		for _, o := range outcomes {
-			fmt.Printf("%14d", count[leaks][o])
+			fmt.Printf("%15d", count[leaks][o])
 		}
 	}
 	fmt.Println()

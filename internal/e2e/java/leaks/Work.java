@@ -17,7 +17,7 @@ final class Work {
     private static final ArrayDeque<Request> open = new ArrayDeque<>();
     private static long at = System.nanoTime();
     private static final long begin = System.nanoTime();
-    private static int made, most = 1000;
+    private static int made, most = 200;
 
     /** One request: about 12 KB that die soon, and one of twenty stays open for a sixth of the program's time. */
     static Request request() {
