@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sort"
 
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -134,7 +135,7 @@ func (c *Cost) Add(b trace.Block) error {
 		m := c.at(y.Time)
 		if y.Objects > 0 { // at depth samples nothing is listed
 			m.SyncPoints++
-			c.event(y.Time, "sync point (%s): %d objects listed", in(syncReasons[:], y.Reason), y.Objects)
+			c.event(y.Time, "sync point (%s): %s listed", in(syncReasons[:], y.Reason), ui.Plural(y.Objects, "object"))
 		}
 		if y.Reason != trace.SyncWalk { // the stop was counted whole
 			m.Sync += y.Probe
@@ -148,7 +149,8 @@ func (c *Cost) Add(b trace.Block) error {
 			return err
 		}
 		c.at(g.Time).Lost += g.Epochs
-		c.event(g.Time, "lost because %s: %d collections, %d samples", in(gapReasons[:], g.Reason), g.Epochs, g.Samples)
+		c.event(g.Time, "lost because %s: %s, %s", in(gapReasons[:], g.Reason), ui.Plural(g.Epochs, "collection"),
+			ui.Plural(g.Samples, "sample"))
 	case trace.KindEnd:
 		e, err := trace.DecodeEnd(b)
 		if err != nil {
@@ -171,7 +173,7 @@ func (c *Cost) slice(b trace.Block) error {
 	m.Longest = max(m.Longest, c.lastPause.Longest+y.Probe)
 	if y.Last() {
 		m.SyncPoints++
-		c.event(y.Time, "sync point (%s): listed in %d slices", in(syncReasons[:], y.Reason), y.N)
+		c.event(y.Time, "sync point (%s): listed in %s", in(syncReasons[:], y.Reason), ui.Plural(y.N, "slice"))
 	}
 	return nil
 }
@@ -184,8 +186,11 @@ func (c *Cost) meta(m trace.Meta) {
 		if m.JVM.Flags&trace.JVMAtStart != 0 {
 			how = "loaded at the JVM's start"
 		}
-		c.event(0, "the probe (%s) was %s: depth %s, one sample in %d KiB", m.JVM.Probe, how,
-			trace.DepthNames.String(m.JVM.Depth), m.JVM.Interval>>10)
+		samples := "every allocation is sampled"
+		if m.JVM.Interval > 0 {
+			samples = "one sample in " + ui.Bytes(m.JVM.Interval)
+		}
+		c.event(0, "the probe (%s) was %s: depth %s, %s", m.JVM.Probe, how, trace.DepthNames.String(m.JVM.Depth), samples)
 	}
 	for _, n := range m.Texts() {
 		c.event(n.Time, "%s", n.Text)

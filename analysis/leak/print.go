@@ -78,9 +78,9 @@ func (v *Verdict) write(w io.Writer, number ui.Flow) {
 	ui.Paragraph(w, "    Growth", 16, ui.Flowf("%s to %s (95 %% interval); %s since the start, %s of the heap's "+
 		"growth, %s of the live heap", rate(v.BytesPerSecondLow), rate(v.BytesPerSecondHigh),
 		ui.Flow(ui.Bytes(v.GrownBytes)), ui.Flow(ui.Share(v.Share)), ui.Flow(ui.Share(v.HeapShare))))
-	sure := ui.Flow(ui.Share(v.Confidence))
+	sure := ui.Flow(ui.Share(v.Confidence)) + " that the growth is not chance"
 	if v.Kind == KindSuspect {
-		sure += " at most, because nothing shows that the objects live"
+		sure += "; whether the objects live is not known"
 	}
 	if v.Kind != KindFills {
 		ui.Paragraph(w, "    Confidence", 16, sure)

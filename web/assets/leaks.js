@@ -99,7 +99,11 @@ function card(r, s, i) {
       h('summary', {}, 'Why this is a verdict'),
       facts([
         ['Verdict', s.kind],
-        ['Confidence', plain(s.confidence)],
+        [
+          'Confidence',
+          `${share(s.confidence)} that the growth is not chance` +
+            (s.kind === 'suspect' ? '; whether the objects live is not known' : ''),
+        ],
         ['Live samples', count(s.live_samples)],
         ['Trend test', `${s.test}, p ${s.p_value < 1e-4 ? '< ' + plain(1e-4) : '= ' + plain(s.p_value)}`],
         ['Survived', `${plural(s.floors, 'collection')} of old space`],
