@@ -118,7 +118,7 @@ func (a *Agent) eachOf(c api.Caller, id string, f func(*session.Session) error) 
 	a.mu.Unlock()
 	all = slices.DeleteFunc(all, func(s *session.Session) bool { return !controls(c, s) })
 	if id != "" && len(all) == 0 {
-		return 0, fmt.Errorf("%q: no such recording: `heapcam status` lists them (%w)", id, os.ErrNotExist)
+		return 0, api.NotThere(id)
 	}
 	var errs []error
 	for _, s := range all {

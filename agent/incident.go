@@ -3,12 +3,11 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/ringstore"
@@ -125,6 +124,5 @@ func (a *Agent) Freeze(id, reason string) (ringstore.Incident, error) {
 			return i, err
 		}
 	}
-	return ringstore.Incident{}, fmt.Errorf("%q: no such recording: `heapcam status` lists them (%w)", id,
-		os.ErrNotExist)
+	return ringstore.Incident{}, api.NotThere(id)
 }

@@ -82,6 +82,17 @@ func parsePull(v url.Values) (q PullRequest, err error) {
 	return q, err
 }
 
+// noRecording is the error that a recording does not exist, or not for this caller. It is an os.ErrNotExist.
+type noRecording struct{ id string }
+
+func (e noRecording) Error() string {
+	return fmt.Sprintf("%q: no such recording: `heapcam status` lists them", e.id)
+}
+func (noRecording) Unwrap() error { return os.ErrNotExist }
+
+// NotThere is the error that there is no recording id.
+func NotThere(id string) error { return noRecording{id} }
+
 // recordingFor gives the folder of a recording or incident that the caller may see. What it may not see does not exist
 // for it.
 func (s *Server) recordingFor(c Caller, q PullRequest) (string, error) {
@@ -89,7 +100,7 @@ func (s *Server) recordingFor(c Caller, q PullRequest) (string, error) {
 	if q.Incident {
 		dir = filepath.Join(s.rec.Out(), quota.IncidentsName, q.ID)
 	}
-	none := fmt.Errorf("%q: no such recording: `heapcam status` lists them (%w)", q.ID, os.ErrNotExist)
+	none := NotThere(q.ID)
 	st, err := os.Lstat(dir)
 	if err != nil || !st.IsDir() || !q.Incident && q.ID == quota.IncidentsName {
 		return "", none

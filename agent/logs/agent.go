@@ -22,15 +22,16 @@ var (
 	RemoteFailed = line(agent, "remote-failed", fail, "cannot serve status and pulls to other hosts",
 		"The address is in use, or a certificate, key or token file cannot be used. Recording continues.",
 		"correct the remote settings, then restart the agent")
-	SwitchSet = line(agent, "switch-set", warn, "recording paused on this host: the host's switch is set",
-		"The host's switch is the file /etc/heapcam/disabled, which somebody created. While it exists no JVM is "+
-			"recorded or attached to.",
+	SwitchSet = line(agent, "switch-set", warn, "recording is switched off on this host",
+		"Somebody created the file /etc/heapcam/disabled. While it exists, heapcam records no JVM and attaches to "+
+			"none.",
 		"remove the file to resume recording")
-	SwitchRemoved = line(agent, "switch-removed", info, "recording resumed on this host: the host's switch was removed",
-		"Somebody removed the file.", "")
-	SwitchNotPassed = line(agent, "switch-not-passed", warn, "cannot pass the state of the host's switch to a JVM",
-		"The JVM's shared ring cannot be written. A probe that sees the switch's file obeys it without the agent.",
-		"compare `heapcam status` with the switch; restart the JVM if it still records")
+	SwitchRemoved = line(agent, "switch-removed", info, "recording is switched on again on this host",
+		"Somebody removed the file /etc/heapcam/disabled.", "")
+	SwitchNotPassed = line(agent, "switch-not-passed", warn, "cannot switch recording off or on in a JVM",
+		"The agent cannot write to the JVM's shared ring. A probe that sees the file /etc/heapcam/disabled obeys it "+
+			"without the agent.",
+		"see in `heapcam status` whether the JVM is still recorded; if it should not be, restart it")
 	DiskHangsAtStart = line(agent, "disk-hangs-at-start", fail, "the disk does not answer: the agent cannot start",
 		"A call to the file system of the folder for recordings has not returned for 5 s. The agent waits.",
 		"check the disk (dmesg, df, mount), or choose another folder with `out`")

@@ -82,9 +82,9 @@ var (
 	LimitsChanged = line(recorder, "limits-changed", info, "limits changed",
 		"The configuration was reloaded.", "")
 	Paused = line(recorder, "recording-paused", info, "recording paused",
-		"`heapcam pause`, or the host's switch.", "")
+		"`heapcam pause`, or somebody created the file /etc/heapcam/disabled.", "")
 	Resumed = line(recorder, "recording-resumed", info, "recording resumed",
-		"`heapcam resume`, or the host's switch was removed.", "")
+		"`heapcam resume`, or somebody removed the file /etc/heapcam/disabled.", "")
 	ProbeNote = line(recorder, "probe-note", info, "note from the probe",
 		"The field note says what.", "")
 	LogBounded = line(recorder, "log-bounded", warn, "too many log lines: leaving out all but errors",

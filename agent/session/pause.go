@@ -85,7 +85,7 @@ func (s *Session) notePause(h shmring.Status) {
 func pausedWhy(why uint32, uid int) string {
 	switch {
 	case why&shmring.PauseSwitch != 0, why == 0:
-		return "the host's switch is set"
+		return "recording is switched off on this host"
 	case why&shmring.PauseOwner != 0:
 		return "requested by " + UserName(uid)
 	}

@@ -190,7 +190,8 @@ func (c *Cost) meta(m trace.Meta) {
 		if m.JVM.Interval > 0 {
 			samples = "one sample in " + ui.Bytes(m.JVM.Interval)
 		}
-		c.event(0, "the probe (%s) was %s: depth %s, %s", m.JVM.Probe, how, trace.DepthNames.String(m.JVM.Depth), samples)
+		c.event(0, "the probe (%s) was %s: depth %s, %s", m.JVM.Probe, how,
+			trace.DepthNames.String(m.JVM.Depth), samples)
 	}
 	for _, n := range m.Texts() {
 		c.event(n.Time, "%s", n.Text)

@@ -228,7 +228,7 @@ func (d *daemon) discovery() {
 	d.config.Others = func() []api.Other { return others(d.found) }
 	d.found.Wait = func() (jvms.Unrecorded, bool) {
 		if d.agent.Off() {
-			return jvms.Unrecorded{Why: "switch", Reason: "the host's switch is set",
+			return jvms.Unrecorded{Why: "switch", Reason: "recording is switched off on this host",
 				Remedy: "remove " + hostSwitch}, true
 		}
 		if err := d.agent.Room(); err != nil { // attaching would cost the JVM time in vain

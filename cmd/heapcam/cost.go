@@ -85,7 +85,7 @@ func readCost(out string, args []string) (sum *cost.Cost, err error) {
 			}
 			dir, err := recordingAmong(recs, out, args)
 			if err != nil {
-				return err
+				return orDenied(err, out, args...)
 			}
 			path = dir
 		}

@@ -129,7 +129,7 @@ func openReading(arg string) (*ringstore.Recording, error) {
 		return openRecording(arg)
 	}
 	dir, nerr := recordingNamed(arg)
-	if nerr != nil && err == nil && exitCode(nerr) == exitNotFound {
+	if code := exitCode(nerr); err == nil && (code == exitNotFound || code == exitDenied) {
 		return openRecording(arg) // which says what is wrong with that folder
 	}
 	if nerr != nil {
@@ -147,6 +147,9 @@ func recordingNamed(ref string) (string, error) {
 	}
 	s, err := pick(recs, ref)
 	if err != nil && exitCode(err) == exitNotFound {
+		if closedTo("") != "" {
+			return "", orDenied(err, "", ref)
+		}
 		return "", withCode(exitNotFound, "%q: there is no such file, and no such recording in %s; name one in "+
 			"another folder as DIR/%s", ref, strings.Join(outDirs(""), " or "), ref)
 	}

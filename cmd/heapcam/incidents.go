@@ -48,7 +48,7 @@ incidents that it created automatically. On a full disk it keeps only what needs
 			}
 			dir, err := recordingAmong(recs, out, args)
 			if err != nil {
-				return err
+				return orDenied(err, out, args...)
 			}
 			n := incidentsIn(filepath.Dir(dir), int64(max))
 			i, err := n.Freeze(dir, reason, false)
@@ -117,6 +117,9 @@ JVM is killed or crashes, when it throws an OutOfMemoryError, or when full colle
 			}
 			if asJSON {
 				return ui.JSON(c.OutOrStdout(), incidentsReply{ui.NewEnvelope("incidents", 1), all})
+			}
+			if d := closedTo(out); len(all) == 0 && d != "" {
+				return withCode(exitDenied, "you may not read %s: run this command as root", d)
 			}
 			if len(all) == 0 {
 				ui.Fprintf(ui.Stderr, "heapcam: there are no incidents in %s\n", strings.Join(outDirs(out), " or "))
@@ -257,9 +260,13 @@ func findIncident(out, id string) (*ringstore.Incidents, ringstore.Incident, err
 		if err == nil {
 			return n, i, nil
 		}
-		if !errors.Is(err, os.ErrNotExist) {
+		if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission) {
 			return nil, i, usage("%v", err)
 		}
+	}
+	if d := closedTo(out); d != "" { // pull then asks the agent
+		return nil, ringstore.Incident{}, withCode(exitDenied, "you may not read %s: copy the incident with "+
+			"`heapcam pull --incident %s -o FILE` and read FILE, or run this command as root", d, ui.ShellWord(id))
 	}
 	return nil, ringstore.Incident{}, withCode(exitNotFound, "there is no incident %q: `heapcam incidents` lists "+
 		"them", id)

@@ -49,6 +49,42 @@ func recordings(dirs []string) ([]session.Status, error) {
 	return out, nil
 }
 
+// closedTo gives the first folder in which verbs look for recordings and that this user may not read, or "".
+func closedTo(out string) string {
+	for _, d := range outDirs(out) {
+		if _, err := os.ReadDir(d); errors.Is(err, os.ErrPermission) {
+			return d
+		}
+	}
+	return ""
+}
+
+// mayRead says that this user may read the folder dir, as far as is known before the disk answers.
+func mayRead(dir string) bool {
+	if os.Geteuid() == 0 {
+		return true
+	}
+	err, answered := untilStuck(diskWait, func(func()) error {
+		_, err := os.ReadDir(dir)
+		return err
+	})
+	return !answered || !errors.Is(err, os.ErrPermission)
+}
+
+// orDenied replaces the error that there is no such recording where it may be in a folder that the user may not read.
+func orDenied(err error, out string, ref ...string) error {
+	d := closedTo(out)
+	if d == "" || exitCode(err) != exitNotFound {
+		return err
+	}
+	if len(ref) == 0 {
+		return withCode(exitDenied, "you may not read %s: copy a recording with `heapcam pull JVM -o FILE` and read "+
+			"FILE, or run this command as root", d)
+	}
+	return withCode(exitDenied, "%q: there is no such file, and you may not read %s: copy the recording with `heapcam "+
+		"pull %s -o FILE` and read FILE, or run this command as root", ref[0], d, ui.ShellWord(ref[0]))
+}
+
 // allRecordings lists the recordings below out. Without out it adds those that the agent reports, in any folder.
 func allRecordings(out string) ([]session.Status, error) {
 	recs, err := recordings(outDirs(out))

@@ -58,7 +58,7 @@ stop, restart and status work in both cases.`,
 			}
 			kept := "recordings stay in " + svc.StateDir()
 			if purge {
-				kept = svc.StateDir() + " is removed"
+				kept = "its configuration and " + svc.StateDir() + " are removed"
 			}
 			ui.Fprintf(ui.Stderr, "heapcam: the service is removed; %s\n", kept)
 			return nil
@@ -166,7 +166,7 @@ func agentAlive(a *agent.Agent, sock string) svc.Alive {
 				n++
 			}
 		}
-		return fmt.Sprintf("recording %d JVMs, %d MiB on disk", n, disk>>20), nil
+		return fmt.Sprintf("recording %s, %d MiB on disk", ui.Plural(uint64(n), "JVM"), disk>>20), nil
 	}
 }
 

@@ -21,6 +21,9 @@ func (o *statusOptions) print(r api.StatusReply, closed bool) error {
 	}
 	spool := r.Spool != nil && (r.Spool.Error != "" || len(r.Spool.Left) > 0)
 	if len(r.JVMs)+len(r.Others) == 0 && !spool {
+		if d := closedTo(o.out); d != "" {
+			ui.Fprintf(ui.Stderr, "heapcam: you may not read %s: root may\n", d)
+		}
 		ui.Fprintf(ui.Stderr, "heapcam: no recording in %s\nheapcam: start one with `heapcam run -- COMMAND` or "+
 			"`heapcam record JVM`\n", strings.Join(outDirs(o.out), " or "))
 		return nil
@@ -139,16 +142,22 @@ func (o *statusOptions) next(r *api.StatusReply) (out []ui.Text) {
 			}
 		}
 		id, where := ui.ShellWord(s.ID), ui.Text("")
+		closed := false
 		switch {
 		case o.remote.address != "":
 			where = ui.Sprintf("--remote %s ", ui.ShellWord(o.remote.address))
 		case o.out != "":
 			where = ui.Sprintf("--out %s ", ui.ShellWord(o.out))
 			out = append(out, ui.Sprintf("heapcam report %s", ui.ShellWord(s.Dir)))
+		case !mayRead(s.Dir): // the agent may
+			closed = true
 		default:
 			out = append(out, ui.Sprintf("heapcam report %s", id))
 		}
 		out = append(out, ui.Sprintf("heapcam pull %s%s --last 15m -o incident.heapcam", where, id))
+		if closed {
+			out = append(out, "heapcam report incident.heapcam")
+		}
 	}
 	if len(r.Others) > 0 && o.remote.address == "" {
 		out = append(out, ui.Sprintf("heapcam doctor %d", r.Others[0].PID))

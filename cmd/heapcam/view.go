@@ -111,7 +111,7 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 		path = st.Dir
 	} else if _, err := os.Stat(ref); err != nil {
 		if path, err = recordingOf(o.out, []string{ref}); err != nil {
-			return nil, err
+			return nil, orDenied(err, o.out, ref)
 		}
 	}
 	rec, err := openRecording(path) // report on stderr, not on a page, what cannot be opened
