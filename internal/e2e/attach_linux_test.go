@@ -32,6 +32,7 @@ func (d *daemon) attach(t *testing.T, pid string, flags ...string) (errs string,
 // counts from when the probe began, also after another agent has come; what cannot be recorded is reported with its
 // reason, and the JVM runs on.
 func TestAttach(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	d := newDaemon(t, "--max-trace-size", "64MiB", "--emergency", "off")
 	d.start(t)

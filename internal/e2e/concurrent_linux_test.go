@@ -140,6 +140,7 @@ func runWatched(t *testing.T, major, i, seconds int, opts ...string) (*running, 
 // TestWatched runs a program of which it is known what it allocates and what lives, with collectors whose objects have
 // no address: sites of all samples, what lives of those that are watched, and each cycle that is in the JVM's log.
 func TestWatched(t *testing.T) {
+	t.Parallel()
 	const seconds = 8
 	eachWithoutAddresses(t, true, func(t *testing.T, major, i int) {
 		c := withoutAddresses[i]
@@ -187,6 +188,7 @@ func within(r siteRow, n, factor float64) bool {
 
 // TestWatchedCheckJNI runs the same with -Xcheck:jni, which must have nothing to say.
 func TestWatchedCheckJNI(t *testing.T) {
+	t.Parallel()
 	eachWithoutAddresses(t, true, func(t *testing.T, major, i int) {
 		r, rep := runWatched(t, major, i, 2, "-Xcheck:jni")
 		out := r.stdout.String()
@@ -213,6 +215,7 @@ func (r *running) weakGlobals(t *testing.T, major int) int {
 // TestWatchedAttach attaches to a running JVM and detaches again, twice: while it is recorded it has weak globals, and
 // afterwards as many as before.
 func TestWatchedAttach(t *testing.T) {
+	t.Parallel()
 	d := newDaemon(t, "--max-trace-size", "16MiB", "--emergency", "off", "--sampling", "64KiB")
 	d.start(t)
 	eachWithoutAddresses(t, false, func(t *testing.T, major, i int) {
@@ -257,6 +260,7 @@ func TestWatchedAttach(t *testing.T) {
 
 // TestWatchedKill kills a JVM at a random moment: what was recorded up to then can be read.
 func TestWatchedKill(t *testing.T) {
+	t.Parallel()
 	eachWithoutAddresses(t, false, func(t *testing.T, major, i int) {
 		c := withoutAddresses[i]
 		p := program{major: major, heap: c.heap, opts: c.opts, main: "Watched",

@@ -15,6 +15,7 @@ import (
 // TestDiscover lets an agent find JVMs that run before it and that come after it: recorded, recorded otherwise, ignored
 // and not recordable, as the rules and the JVMs say; then the rules change.
 func TestDiscover(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	dir := t.TempDir()
 	mark := "-Dheapcam.test=" + filepath.Base(filepath.Dir(dir))

@@ -10,6 +10,7 @@ import (
 // TestDoctorOfJDK: what doctor says of a real JVM of each JDK holds when it is attached to: from 21 on the JVM prints a
 // warning unless it was started as doctor says; one that loads no agents is refused in one line, and prints nothing.
 func TestDoctorOfJDK(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	const flag = "EnableDynamicAgentLoading"
 	for _, major := range majors() {

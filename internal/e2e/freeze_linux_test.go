@@ -18,6 +18,7 @@ import (
 // last collection. A JVM that runs out of heap and continues leaves one incident for each burst of failures. If only
 // direct memory is exhausted (that OutOfMemoryError is thrown by the class library), there is none.
 func TestFreeze(t *testing.T) {
+	t.Parallel()
 	const gone, exhausted = "without an end marker", "exhausted"
 	majors := []int{17, 25}
 	for _, c := range []struct {
@@ -85,6 +86,7 @@ func TestFreeze(t *testing.T) {
 // TestGCStorm: one full collection after the other, each of which is listed by the probe. What the listings take is
 // bounded, so that the recording still reaches back before the storm; what was left out is reported.
 func TestGCStorm(t *testing.T) {
+	t.Parallel()
 	p := program{major: 17, gc: "Parallel", heap: "64m", main: "Tight", args: []string{"8000", "85"}, limit: "2MiB",
 		timeout: 100 * time.Second}
 	r := p.start(t)

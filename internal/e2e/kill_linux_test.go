@@ -29,6 +29,7 @@ func killTable(t *testing.T, about, columns string) func(cells ...any) {
 // TestKillJVM kills JVMs at random moments: everything up to the last finished collection is there. The JVM logs a
 // pause before the probe hears of its end, so one logged pause may be missing: the one in which the kill came.
 func TestKillJVM(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	rounds := 3
 	if full {
@@ -84,6 +85,7 @@ func ended(pid int) bool {
 
 // TestKillRecorder kills `heapcam run` under load: the JVM does not notice.
 func TestKillRecorder(t *testing.T) {
+	t.Parallel()
 	end := filepath.Join(t.TempDir(), "end")
 	p := program{major: majors()[0], gc: "G1", heap: "64m", main: "Until", args: []string{end, "20000", "0"},
 		limit: "4MiB"}
@@ -116,6 +118,7 @@ func TestKillRecorder(t *testing.T) {
 // ring overflows. The JVM does not notice, and the recording continues in its folder. Collections may be missing only
 // from a time when no agent ran, or when a new agent had not yet emptied the ring. Gaps report their exact number.
 func TestKillAgent(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	versions, gcs, kills := majors()[:1], []string{"Parallel"}, 2
 	if full {
@@ -306,6 +309,7 @@ func readHoles(t *testing.T, dir string) (h holes) {
 // TestLimitOnDisk asks a real disk all the time what the folder of a real JVM's recording occupies while at least five
 // times the limit is written, with sync points from small to larger than a file's target.
 func TestLimitOnDisk(t *testing.T) {
+	t.Parallel()
 	limit, heap, ds, slots := int64(1<<20), "48m", []string{"0.25"}, []string{"20000"}
 	if full {
 		limit, heap, ds, slots = 4<<20, "160m", []string{"0.5", "0.25", "0.1"}, []string{"500", "20000", "150000"}

@@ -70,6 +70,7 @@ func oracleAnswer(text string, number int) (problems []string, more, loading boo
 
 // TestOracleAnswer: a few dead objects beside more holes are no fault of the walk, and a missing object is one.
 func TestOracleAnswer(t *testing.T) {
+	t.Parallel()
 	sum := func(walk, jvmti, differ, holes int) string {
 		return fmt.Sprintf("heapcam: oracle: objects=%d bytes=1 jvmti_objects=%d jvmti_bytes=1 classes=400 differ=%d "+
 			"unknown=0 untagged=0 holes=%d\n", walk, jvmti, differ, holes)

@@ -134,6 +134,7 @@ func TestUnloadedSite(t *testing.T) {
 // TestOrigins: sites of what was allocated while a JVM was recorded survive the death of the agent; what is older than
 // a recording, whether its JVM was recorded before or not, is from before the recording and has no site.
 func TestOrigins(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	lines := siteLines(t, "Origins.java")
 	eachMajor(t, func(t *testing.T, major int) {

@@ -89,6 +89,7 @@ func recordedBy(t *testing.T, d *daemon, r *running, pid int, end string) sessio
 // TestOtherUser records JVMs of another user, who owns the library and the ring and nothing else; without rights the
 // answer is one line.
 func TestOtherUser(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	needRoot(t, "JVMs of other users", "setpriv")
 	const uid = 64123 // nobody has this one, so that nothing stands in /tmp that is not of this test

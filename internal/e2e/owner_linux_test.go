@@ -16,6 +16,7 @@ import (
 // TestDetachedByUser: the user of a JVM detaches it, as that user; the agent that discovers JVMs does not come back to
 // it, nor after a restart, and says who wanted that; another user cannot, and an operator attaches to it again.
 func TestDetachedByUser(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	needRoot(t, "JVMs of other users", "setpriv")
 	const uid = 64124
@@ -124,6 +125,7 @@ func TestDetachedByUser(t *testing.T) {
 
 // TestToolName: a recording of javac is called javac.
 func TestToolName(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	eachPair(t, []int{17}, []string{"G1"}, func(t *testing.T, major int, gc string) {
 		dir := t.TempDir()

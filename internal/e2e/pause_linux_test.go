@@ -15,6 +15,7 @@ import (
 // meanwhile, trace and status show it, an agent that comes later knows it, and what is recorded before and behind
 // agrees with its sync points.
 func TestPause(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	gcs := []string{"G1"}
 	if full {

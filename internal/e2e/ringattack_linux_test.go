@@ -107,6 +107,7 @@ func init() {
 // TestRingAttacks does to the shared ring's file what its owner can do to it, while all threads of the JVM are in the
 // probe's callbacks as often as possible. The JVM runs to its end. The recording continues, or the reason is reported.
 func TestRingAttacks(t *testing.T) {
+	t.Parallel()
 	for i, a := range ringAttacks {
 		// In the short rounds each attack is made on one pair, and those that end the recording on both JDKs.
 		majors, gcs := []int{17, 25}, collectors
@@ -188,6 +189,7 @@ func onTmpfs(t *testing.T, do func(dir, ring string)) (said string) {
 
 // TestRingUnmounted unmounts the tmpfs of a ring that is in use, and makes it read-only or smaller.
 func TestRingUnmounted(t *testing.T) {
+	t.Parallel()
 	for name, do := range map[string]func(dir string) error{
 		"unmount": func(dir string) error { return unix.Unmount(dir, unix.MNT_DETACH) },
 		// refused while it is in use
@@ -214,6 +216,7 @@ func TestRingUnmounted(t *testing.T) {
 // TestFullTmpfsHole punches a hole into a ring on a tmpfs that somebody else then fills: the page that is missing can
 // not be had again.
 func TestFullTmpfsHole(t *testing.T) {
+	t.Parallel()
 	said := onTmpfs(t, func(dir, ring string) {
 		if err := punch(ring, 0, shmring.HeaderSize+4<<20); err != nil {
 			t.Fatal(err)
@@ -249,6 +252,7 @@ func holds(t *testing.T, pid int) (maps, rss, fds int) {
 
 // TestDetachLeavesNothing attaches to a JVM and detaches from it again and again: only the library stays, once.
 func TestDetachLeavesNothing(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	cycles := 12
 	if full {

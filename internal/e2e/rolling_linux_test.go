@@ -9,6 +9,7 @@ import (
 // TestRollingListing records heaps that take longer to list than a pause may: their listings are spread over
 // collections, the depth stays, and what is listed agrees with the replay, in each file alone.
 func TestRollingListing(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	majors := []int{17}
 	if full {
@@ -43,6 +44,7 @@ func TestRollingListing(t *testing.T) {
 // TestRollingRegions is the same for G1, whose regions change their kind during a listing: mixed collections,
 // classes that are unloaded, large objects and, in a second run, full collections. Listings have stops of their own.
 func TestRollingRegions(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	majors, fulls := []int{25}, []string{"700"}
 	if full {
@@ -79,6 +81,7 @@ func slicesAgree(t *testing.T, r *running) string {
 
 // TestRollingLosses: three epochs of each twelve do not fit, and the next one says what a reader has to forget.
 func TestRollingLosses(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	somePair(t, "rolling losses", []int{17, 25}, []string{"Parallel", "G1"},
 		func(t *testing.T, major int, gc string) {

@@ -125,6 +125,7 @@ func filterNow(t *testing.T, pid int, at string) {
 
 // TestAttachBelowFilter attaches to a JVM below such a filter.
 func TestAttachBelowFilter(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	kill := compiledProgram(t, "kill", killSource)
 	somePair(t, "below a filter", majors(), collectors, func(t *testing.T, major int, gc string) {

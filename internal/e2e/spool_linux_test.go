@@ -30,6 +30,7 @@ func (d *daemon) spoolStatus(t *testing.T) (s spool.Status) {
 // newest collections, of the other one all. Then it takes recordings that are dropped there, and leaves, and tells,
 // what is none.
 func TestSpool(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	needRoot(t, "JVMs and an agent in pid namespaces of their own", "unshare")
 	// The counters that a JVM which is killed leaves behind would be those of this host's process of its number.
@@ -249,8 +250,9 @@ func drops(t *testing.T, d *daemon, spool string, rec session.Status) {
 // TestSpoolSeen has an agent that discovers, and sees the process, find a JVM of another user whose ring lies in the
 // spool folder: recorded once, by its real pid, as its user's own.
 func TestSpoolSeen(t *testing.T) {
+	t.Parallel()
 	needReader(t)
-	const uid = 64124
+	const uid = 64128
 	needRoot(t, "a JVM of another user that writes into a spool folder", "setpriv")
 	t.Cleanup(func() { os.RemoveAll(fmt.Sprintf("/tmp/hsperfdata_%d", uid)) })
 	spool := filepath.Join(t.TempDir(), "spool")
@@ -308,6 +310,7 @@ func TestSpoolSeen(t *testing.T) {
 // TestSpoolRefused gives the probe spool folders that it cannot use: one line says so, the JVM runs on, and nothing is
 // made anywhere.
 func TestSpoolRefused(t *testing.T) {
+	t.Parallel()
 	d := newDaemon(t)
 	d.start(t)
 	lib, _, _ := strings.Cut(d.option(t), "=")

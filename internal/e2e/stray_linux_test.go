@@ -16,6 +16,7 @@ var smallShm = []string{"unshare", "-m", "sh", "-c", `mount -t tmpfs -o size=1m 
 
 // TestStrayRing: a ring that is in no folder is recorded by run, and by an agent that comes back.
 func TestStrayRing(t *testing.T) {
+	t.Parallel()
 	needReader(t)
 	needRoot(t, "rings without a name", "unshare", "mount")
 	if out, err := exec.Command("unshare", "-m", "true").CombinedOutput(); err != nil {

@@ -72,6 +72,7 @@ func compiled(t *testing.T, name, source string, flags ...string) string {
 // TestNUMA runs JVMs that take the machine for one of two nodes: Parallel parts eden by node and is refused by name; G1
 // is recorded, and what is replayed agrees with what is listed.
 func TestNUMA(t *testing.T) {
+	t.Parallel()
 	versions := filepath.Join(t.TempDir(), "numa.map")
 	if err := os.WriteFile(versions, []byte(libnumaVersions), 0o600); err != nil {
 		t.Fatal(err)
@@ -107,6 +108,7 @@ func TestNUMA(t *testing.T) {
 // TestSamplingTaken attaches to a JVM in which another agent holds the sampling of allocations: it is recorded, and
 // status tells what is missing and why.
 func TestSamplingTaken(t *testing.T) {
+	t.Parallel()
 	inc := filepath.Join(jdk(t, 17), "include")
 	lib := compiled(t, "libother.so", otherAgent, "-I"+inc, "-I"+filepath.Join(inc, "linux"))
 	d := newDaemon(t)

@@ -17,14 +17,14 @@ func TestRunLoads(t *testing.T) {
 	needRoot(t, "JVMs of another user, /tmp without programs", "setpriv", "unshare")
 	t.Parallel()
 	for name, c := range map[string]struct{ wrap, below []string }{
-		"another user": {below: []string{"setpriv", "--reuid", "64124", "--regid", "64124", "--clear-groups"}},
+		"another user": {below: []string{"setpriv", "--reuid", "64127", "--regid", "64127", "--clear-groups"}},
 		"noexec": {wrap: []string{"unshare", "--mount", "sh", "-c",
 			`mount -t tmpfs -o noexec tmpfs "$TMPDIR" && mount -t tmpfs tmpfs /var/tmp && exec "$@"`, "sh"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, tmp := t.TempDir(), t.TempDir()
-			t.Cleanup(func() { os.RemoveAll("/tmp/hsperfdata_64124") })
+			t.Cleanup(func() { os.RemoveAll("/tmp/hsperfdata_64127") })
 			end := filepath.Join(dir, "end")
 			for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
 				os.Chmod(d, 0o755)
