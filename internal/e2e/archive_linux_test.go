@@ -30,7 +30,7 @@ func sharedClasses(t *testing.T, java, jar string, option string) int {
 // they do what they do without it, a JVM that is attached to is recorded and writes its archive.
 func TestArchive(t *testing.T) {
 	t.Parallel()
-	for _, major := range []int{17, 25} {
+	for _, major := range someMajors(t.Name(), []int{17, 25}) {
 		t.Run(strconv.Itoa(major), func(t *testing.T) {
 			t.Parallel()
 			java, dir := filepath.Join(jdk(t, major), "bin", "java"), t.TempDir()

@@ -36,7 +36,7 @@ func TestAttach(t *testing.T) {
 	needReader(t)
 	d := newDaemon(t, "--max-trace-size", "64MiB", "--emergency", "off")
 	d.start(t)
-	eachPair(t, []int{17, 25}, []string{"G1", "Parallel"}, func(t *testing.T, major int, gc string) {
+	somePair(t, "attach", []int{17, 25}, []string{"G1", "Parallel"}, func(t *testing.T, major int, gc string) {
 		file := filepath.Join(t.TempDir(), "end")
 		p := program{major: major, gc: gc, heap: "64m", main: "Until", args: []string{file, "20000", "12"}}
 		r := p.plain(t)

@@ -141,7 +141,7 @@ func TestDemandingAgent(t *testing.T) {
 // VMInit is over; how late is recorded.
 func TestSamplingBegins(t *testing.T) {
 	t.Parallel()
-	eachPair(t, []int{17, 25}, []string{"G1"}, func(t *testing.T, major int, gc string) {
+	somePair(t, "begins", []int{17, 25}, []string{"G1"}, func(t *testing.T, major int, gc string) {
 		t.Parallel()
 		for _, opts := range [][]string{nil, {"-agentpath:" + demanding(t, major) + "=slow"}} {
 			p := program{major: major, gc: gc, opts: opts, main: "Collect", args: []string{"3"},
@@ -167,7 +167,7 @@ func TestSamplingBegins(t *testing.T) {
 // it. Afterwards the recording continues without sites, which status and the recording report.
 func TestSamplingHandedOver(t *testing.T) {
 	t.Parallel()
-	eachPair(t, []int{17, 25}, []string{"G1"}, func(t *testing.T, major int, gc string) {
+	somePair(t, "handed over", []int{17, 25}, []string{"G1"}, func(t *testing.T, major int, gc string) {
 		t.Parallel()
 		d := newDaemon(t)
 		d.start(t)

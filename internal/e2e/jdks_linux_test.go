@@ -123,6 +123,18 @@ func eachPair(t *testing.T, majors []int, gcs []string, f func(t *testing.T, maj
 	}
 }
 
+// someMajors is all of these JDKs in the long rounds, and in the short ones the one whose turn it is for this name.
+func someMajors(name string, majors []int) []int {
+	if full || len(named()) > 0 {
+		return majors
+	}
+	had := slices.DeleteFunc(slices.Clone(majors), func(m int) bool { return jdks()[m] == "" })
+	if len(had) == 0 {
+		return majors
+	}
+	return had[int(crc32.ChecksumIEEE([]byte(name))%uint32(len(had))):][:1]
+}
+
 // somePair is eachPair in the long rounds and for the JDKs of HEAPCAM_JDKS. In the short ones it runs f on one pair
 // only, another one for each name: every test on its own pair, all pairs together; TestPairs has them all.
 func somePair(t *testing.T, name string, majors []int, gcs []string, f func(t *testing.T, major int, gc string)) {

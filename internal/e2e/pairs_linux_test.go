@@ -427,7 +427,7 @@ func silent(t *testing.T, r *running) {
 // again, and recording continues.
 func TestGuard(t *testing.T) {
 	t.Parallel()
-	eachPair(t, majors(), collectors, func(t *testing.T, major int, gc string) {
+	somePair(t, "guard", majors(), collectors, func(t *testing.T, major int, gc string) {
 		t.Parallel()
 		p := program{major: major, gc: gc, heap: "64m", main: "Steady", args: []string{"30000", "20000"},
 			limit: "64MiB",
