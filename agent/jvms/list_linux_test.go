@@ -62,7 +62,7 @@ func launch(t *testing.T, name string, args ...string) *exec.Cmd {
 }
 
 func stop(cmd *exec.Cmd) {
-	cmd.Process.Signal(os.Interrupt) // an orderly exit takes its PerfData away
+	cmd.Process.Signal(syscall.SIGTERM) // an orderly exit takes its PerfData away; SIGINT may be ignored, as below nohup
 	done := make(chan struct{})
 	go func() { cmd.Wait(); close(done) }()
 	select {

@@ -126,7 +126,7 @@ func TestOtherUser(t *testing.T) {
 		await(t, "recording", func() bool { return strings.Contains(errs.String(), "recording Until") })
 		n := r.stops()
 		await(t, "collections", func() bool { return r.stops() >= n+3 })
-		c.Process.Signal(os.Interrupt)
+		c.Process.Signal(syscall.SIGTERM)
 		if err := c.Wait(); err != nil {
 			t.Fatalf("record: %v\n%s", err, errs.String())
 		}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -143,7 +144,7 @@ func (j jvm) recorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		_ = agent.Process.Signal(os.Interrupt)
+		_ = agent.Process.Signal(syscall.SIGTERM)
 		_ = agent.Wait()
 		if t.Failed() {
 			t.Logf("%s", log.String())
