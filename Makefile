@@ -52,7 +52,7 @@ demo: build ## record a leaking service, kill it, pull the last part, name the l
 readme: build ## put real output of this build into README.md and docs/tutorial.md (four minutes)
 	@$(GO) run ./tools/readme
 
-test: build ## all tests, small (10 to 20 minutes on 2 cores)
+test: build ## all tests, small (about ten minutes on 2 cores)
 	@tools/setup jdk-17 chromium jq
 	@tools/test
 

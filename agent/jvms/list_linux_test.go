@@ -62,7 +62,8 @@ func launch(t *testing.T, name string, args ...string) *exec.Cmd {
 }
 
 func stop(cmd *exec.Cmd) {
-	cmd.Process.Signal(syscall.SIGTERM) // an orderly exit takes its PerfData away; SIGINT may be ignored, as below nohup
+	// An orderly exit takes its PerfData away. SIGINT is ignored below a shell in the background.
+	cmd.Process.Signal(syscall.SIGTERM)
 	done := make(chan struct{})
 	go func() { cmd.Wait(); close(done) }()
 	select {

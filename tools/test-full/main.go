@@ -3,10 +3,10 @@
 //	test-full [-again] [PACKAGE ...]
 //	test-full -page
 //
-// Without packages it runs all. What has passed at this commit is not run again unless -again is given: the results
-// are in bin/test-full.json, test by test. A tree with changes has no commit to keep results for, and runs everything.
-// Afterwards docs/benchmarks/test-full.md says what ran; -page writes that page alone. The exit status is 1 if a test
-// failed, and 2 if the run was stopped.
+// Without packages it runs all. What has passed is not run again unless -again is given, or what its package depends
+// on has changed: the results are in docs/benchmarks/test-full.json, test by test. A tree with changes runs everything,
+// and keeps no results. Afterwards docs/benchmarks/test-full.md says what ran; -page writes that page alone. The exit
+// status is 1 if a test failed, and 2 if the run was stopped.
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -52,7 +53,11 @@ func run(ctx context.Context, again, page bool, packages []string) error {
 	if err != nil {
 		return err
 	}
-	r := load(commit, clean && !again || page)
+	keys, err := allKeys(all)
+	if err != nil {
+		return err
+	}
+	r := load(commit, keys, clean && !again || page)
 	if page {
 		return writePage(r, all)
 	}
@@ -66,14 +71,14 @@ func run(ctx context.Context, again, page bool, packages []string) error {
 	}
 	err = runStages(ctx, r, chosen)
 	if ctx.Err() != nil {
-		return fmt.Errorf("stopped; the next run at this commit goes on from here: %w", context.Canceled)
+		return fmt.Errorf("stopped; the next run goes on from here: %w", context.Canceled)
 	}
 	if err != nil {
 		return err
 	}
 	failed := r.summary(os.Stdout, chosen)
 	if clean {
-		err = writeIfSame(r, all, commit)
+		err = writeIfSame(r, all)
 	}
 	if failed > 0 {
 		err = errors.Join(fmt.Errorf("%d tests failed", failed), err)
@@ -81,17 +86,43 @@ func run(ctx context.Context, again, page bool, packages []string) error {
 	return err
 }
 
-// writeIfSame writes the page, unless the tree has changed while the tests ran: then their results are of no commit.
-func writeIfSame(r *results, all []stage, commit string) error {
-	now, clean, err := treeState()
+// allKeys gives the key of each stage.
+func allKeys(all []stage) (map[string]string, error) {
+	in, err := readInputs()
+	if err != nil {
+		return nil, err
+	}
+	keys := map[string]string{}
+	for i := range all {
+		if keys[all[i].name], err = in.key(&all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+// writeIfSame writes the page. What changed while the tests ran loses its results: nobody knows what they are of.
+func writeIfSame(r *results, all []stage) error {
+	_, clean, err := treeState()
 	if err != nil {
 		return err
 	}
-	if now != commit || !clean {
-		r.forget()
-		return errors.New("the tree was changed while the tests ran: their results are dropped")
+	keys, err := allKeys(all)
+	if err != nil {
+		return err
 	}
-	return writePage(r, all)
+	var changed []string
+	for name := range r.Stages {
+		if !clean || keys[name] != r.keys[name] {
+			changed = append(changed, name)
+			delete(r.Stages, name)
+		}
+	}
+	if err := errors.Join(r.save(), writePage(r, all)); err != nil || len(changed) == 0 {
+		return err
+	}
+	slices.Sort(changed)
+	return fmt.Errorf("changed while the tests ran, their results are dropped: %s", strings.Join(changed, ", "))
 }
 
 // treeState gives the commit, and whether the tree is as it says. The tests themselves write to docs/benchmarks.

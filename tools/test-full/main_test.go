@@ -79,29 +79,76 @@ func TestFailsAsAWhole(t *testing.T) {
 	}
 }
 
-// TestResume: results are those of their commit alone, and are there again after a run that was stopped.
+// TestResume: results are there again after a run that was stopped, unless what they depend on has changed.
 func TestResume(t *testing.T) {
 	t.Chdir(t.TempDir())
-	r := load("abc", true)
+	keys := map[string]string{"p": "1", "q": "2"}
+	r := load("abc", keys, true)
 	r.quiet = true
 	r.put("p", "TestA", &outcome{Result: fail})
 	r.put("p", "TestA", &outcome{Result: pass})
-	if n := len(load("abc", true).left("p", []string{"TestA"})); n != 0 {
+	r.put("q", "TestB", &outcome{Result: pass})
+	if n := len(load("abd", keys, true).left("p", []string{"TestA"})); n != 0 {
 		t.Errorf("%d left of a test that passed", n)
 	}
-	if o := load("abc", true).Stages["p"].Tests["TestA"]; o.Runs != 2 {
+	if o := load("abc", keys, true).Stages["p"].Tests["TestA"]; o.Runs != 2 {
 		t.Errorf("%d runs", o.Runs)
 	}
-	for _, other := range []*results{load("abd", true), load("abc", false)} {
-		if n := len(other.left("p", []string{"TestA"})); n != 1 {
-			t.Errorf("%+v has results of another run", other)
+	changed := map[string]string{"p": "3", "q": "2"}
+	r = load("abc", changed, true)
+	if len(r.left("p", []string{"TestA"})) != 1 || len(r.left("q", []string{"TestB"})) != 0 {
+		t.Errorf("p has changed, q has not: %+v", r.Stages)
+	}
+	if n := len(load("abc", keys, false).left("p", []string{"TestA"})); n != 1 {
+		t.Error("results of another run are used")
+	}
+	for _, torn := range []string{"{", `{"stages": {"p": null}}`, `{"stages": {"p": {"key": "1"}}}`} {
+		if err := os.WriteFile(resultsFile, []byte(torn), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(load("abc", keys, true).Stages); n != 0 {
+			t.Errorf("%d stages of %s", n, torn)
 		}
 	}
-	if err := os.WriteFile(resultsFile, []byte("{"), 0o600); err != nil {
+}
+
+// TestKeys: a stage depends on what its packages import and on nothing else, unless its tests reach further.
+func TestKeys(t *testing.T) {
+	t.Chdir("../..")
+	all, err := stages()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(load("abc", true).Stages); n != 0 {
-		t.Errorf("%d stages of a torn file", n)
+	in, err := readInputs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		stage, file string
+		depends     bool
+	}{
+		{"analysis/stats", "go.sum", true}, {"analysis/stats", "heap/replay.go", false},
+		{"heap", "heap/replay.go", true}, {"trace", "docs/format/stream.md", true},
+		{"heap", "trace/doc.go", true}, {"heap", "docs/glossary.md", false},
+		{"internal/e2e", "probe/src/epoch.c", true}, {"internal/e2e", "docs/benchmarks/test-full.md", false},
+		{"internal/docs", "docs/tutorial.md", true}, {"fuzzing", "trace/doc.go", true},
+	} {
+		i := slices.IndexFunc(all, func(s stage) bool { return s.name == c.stage })
+		n := slices.Index(in.names, c.file)
+		if i < 0 || n < 0 {
+			t.Fatalf("%v is not there", c)
+		}
+		before, err := in.key(&all[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := in.files[n]
+		in.files[n] = "another content\t" + c.file
+		after, _ := in.key(&all[i])
+		in.files[n] = kept
+		if (before != after) != c.depends {
+			t.Errorf("%s depends on %s: %v, want %v", c.stage, c.file, before != after, c.depends)
+		}
 	}
 }
 

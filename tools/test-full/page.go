@@ -35,8 +35,8 @@ func machine() string {
 func page(r *results, all []stage, machine string) string {
 	var b strings.Builder
 	b.WriteString("# Results of make test-full\n\n")
-	b.WriteString("`make test-full` writes this page. It runs all tests, the long ones too, and continues where an\n" +
-		"earlier run of the same commit was stopped.\n\n")
+	b.WriteString("`make test-full` writes this page. It runs all tests, the long ones too, and leaves out what has\n" +
+		"passed if the files that it depends on have not changed since.\n\n")
 	fmt.Fprintf(&b, "- Commit: `%s`\n- Machine: %s\n\n", r.Commit, machine)
 	b.WriteString("| tests | passed | failed | skipped | not run | seconds | date |\n|---|---|---|---|---|---|---|\n")
 	var sum counts
@@ -60,7 +60,7 @@ func page(r *results, all []stage, machine string) string {
 	}
 	fmt.Fprintf(&b, "| all of these | %d | %d | %d | %d | | |\n", sum.passed, sum.failed, sum.skipped, sum.left)
 	b.WriteString("\nSeconds are those of the tests, added up; some run side by side.\n")
-	section(&b, "Not run at this commit", untouched)
+	section(&b, "Not run since they changed", untouched)
 	section(&b, "Failed first, and passed when they were repeated", repeated)
 	var left []string
 	for _, why := range r.reasons(all) {

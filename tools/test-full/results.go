@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-const resultsFile = "bin/test-full.json"
+// resultsFile is committed, so that a later run, on another machine too, leaves out what has not changed since.
+const resultsFile = "docs/benchmarks/test-full.json"
 
 // Results of a test, as go test -json calls them.
 const pass, fail, skip = "pass", "fail", "skip"
@@ -24,7 +25,7 @@ const pass, fail, skip = "pass", "fail", "skip"
 type outcome struct {
 	Result  string             `json:"result"`
 	Seconds float64            `json:"seconds"`
-	Runs    int                `json:"runs"`              // at this commit: more than one if it failed before
+	Runs    int                `json:"runs"`              // of these sources: more than one if it failed before
 	Output  []string           `json:"output,omitempty"`  // of a test that failed
 	NotRun  []string           `json:"not_run,omitempty"` // what it says that it left out, and why
 	Leaves  map[string]float64 `json:"leaves,omitempty"`  // seconds of its slow parts
@@ -67,15 +68,18 @@ func lastLines(s string) []string {
 
 // stageResults are those of a stage.
 type stageResults struct {
+	Key   string              `json:"key"` // of what they depend on
 	Date  string              `json:"date"`
 	Names []string            `json:"names"` // all of its tests
 	Tests map[string]*outcome `json:"tests"`
 }
 
-// results are what is known of a commit. They may be used by several goroutines.
+// results are what is known of the stages. They may be used by several goroutines.
 type results struct {
-	Commit string                   `json:"commit"`
+	Commit string                   `json:"commit"` // of the newest
 	Stages map[string]*stageResults `json:"stages"`
+
+	keys map[string]string // of the stages as they are now
 
 	mu   sync.Mutex
 	file string // "": they are not kept
@@ -83,30 +87,25 @@ type results struct {
 	quiet bool // a test's: nothing is printed while tests run
 }
 
-// load gives the results of a commit: those of earlier runs if they are to be kept.
-func load(commit string, keep bool) *results {
+// load gives the results of earlier runs that are to be kept: those of stages whose key is still the same.
+func load(commit string, keys map[string]string, keep bool) *results {
 	r := &results{}
-	if b, err := os.ReadFile(resultsFile); !keep || err != nil || json.Unmarshal(b, r) != nil || r.Commit != commit {
-		r.Commit, r.Stages = commit, nil
-	}
-	if r.Stages == nil {
+	if b, err := os.ReadFile(resultsFile); !keep || err != nil || json.Unmarshal(b, r) != nil || r.Stages == nil {
 		r.Stages = map[string]*stageResults{}
 	}
-	r.file = resultsFile
-	return r
-}
-
-// forget drops what is kept.
-func (r *results) forget() {
-	if err := os.Remove(r.file); err != nil && !os.IsNotExist(err) {
-		fmt.Fprintln(os.Stderr, "test-full: drop the results:", err)
+	for name, s := range r.Stages {
+		if s == nil || s.Tests == nil || s.Key != keys[name] {
+			delete(r.Stages, name)
+		}
 	}
+	r.Commit, r.keys, r.file = commit, keys, resultsFile
+	return r
 }
 
 func (r *results) of(stage string) *stageResults {
 	s := r.Stages[stage]
 	if s == nil {
-		s = &stageResults{Tests: map[string]*outcome{}}
+		s = &stageResults{Key: r.keys[stage], Tests: map[string]*outcome{}}
 		r.Stages[stage] = s
 	}
 	return s
@@ -157,7 +156,7 @@ func (r *results) save() error {
 	if r.file == "" {
 		return nil
 	}
-	b, err := json.Marshal(r)
+	b, err := json.MarshalIndent(r, "", " ")
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(r.file), 0o755)
 	}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// inputs knows the files of the commit and their content, to tell whether a stage has changed since it ran.
+type inputs struct {
+	files []string // as git ls-files -s prints them: mode, number of the content, and name
+	names []string
+}
+
+// readInputs reads which files git has.
+func readInputs() (*inputs, error) {
+	out, err := exec.Command("git", "ls-files", "-s").Output()
+	if err != nil {
+		return nil, fmt.Errorf("git ls-files: %w", err)
+	}
+	in := &inputs{}
+	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		if _, name, ok := strings.Cut(line, "\t"); ok {
+			in.files, in.names = append(in.files, line), append(in.names, name)
+		}
+	}
+	return in, nil
+}
+
+// outside is how tests reach what they do not import: the program, other folders, the documentation.
+var outside = regexp.MustCompile(`HEAPCAM_BIN|"\.\.["/]|"go", "(build|run|list|test)"`)
+
+// key is a number for what the results of a stage depend on: the stage itself, the Go version, go.mod and go.sum, and
+// the folders of its packages and of all packages of this module that they import. A stage that reaches further
+// depends on every file; on the documentation if its tests name it. Nothing depends on results.
+func (in *inputs) key(s *stage) (string, error) {
+	folders, wide, docs := []string(nil), s.pkg == "" || s.dir != "", s.name == "fuzzing"
+	if !wide {
+		out, err := exec.Command("go", "list", "-deps", "-test", "-f",
+			"{{if .Module}}{{if .Module.Main}}{{.Dir}}{{end}}{{end}}", s.pkg).Output()
+		if err != nil {
+			return "", fmt.Errorf("go list %s: %w", s.pkg, err)
+		}
+		root, err := os.Getwd()
+		if err != nil {
+			return "", err
+		}
+		for _, dir := range strings.Fields(string(out)) {
+			rel, err := filepath.Rel(root, dir)
+			if err != nil {
+				return "", err
+			}
+			folders = append(folders, filepath.ToSlash(rel)+"/")
+		}
+		text, err := in.tests(path.Clean(s.pkg))
+		if err != nil {
+			return "", err
+		}
+		wide = outside.Match(text)
+		docs = bytes.Contains(bytes.ReplaceAll(text, []byte("docs/benchmarks"), nil), []byte("docs"))
+	}
+	h := sha256.New()
+	fmt.Fprintln(h, s.name, s.pkg, s.dir, s.args, s.only, s.command, runtime.Version())
+	for i, name := range in.names {
+		if in.counts(name, folders, wide, docs) {
+			io.WriteString(h, in.files[i]+"\n")
+		}
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:12]), nil
+}
+
+// counts tells whether a stage depends on this file.
+func (in *inputs) counts(name string, folders []string, wide, docs bool) bool {
+	switch {
+	case strings.HasPrefix(name, "docs/benchmarks/"), strings.HasPrefix(name, "bench/results/"):
+		return false
+	case name == "go.mod", name == "go.sum":
+		return true
+	case wide && (docs || !strings.HasPrefix(name, "docs/") && !strings.HasSuffix(name, ".md")):
+		return true
+	}
+	return slices.ContainsFunc(folders, func(f string) bool { return strings.HasPrefix(name, f) })
+}
+
+// tests gives the text of the tests in a folder.
+func (in *inputs) tests(folder string) (text []byte, err error) {
+	for _, name := range in.names {
+		if path.Dir(name) == folder && strings.HasSuffix(name, "_test.go") {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				return nil, err
+			}
+			text = append(text, b...)
+		}
+	}
+	return text, nil
+}
