@@ -234,9 +234,15 @@ func (d *Discovery) attachAgain(ctx context.Context, j JVM, options string) {
 // awaitOwn records a JVM once it has a ring by its own doing. A young one may not have come so far; one that was
 // detached from never will.
 func (d *Discovery) awaitOwn(ctx context.Context, j JVM) {
-	for range ownPolls {
+	for n := range ownPolls {
 		if ended, recorded := d.own(ctx, j); ended || recorded {
 			return
+		}
+		if now, still := same(j); n == 0 && still && now.ringDeleted {
+			d.note(j, Unrecorded{
+				Why: "ring deleted", Reason: "its shared ring was deleted, as systemd-logind does when a user logs out",
+				Remedy: "restart the JVM; to prevent this, set RemoveIPC=no in /etc/systemd/logind.conf",
+			})
 		}
 		if !sleep(ctx, readyWithin) {
 			return

@@ -99,6 +99,11 @@ func warnings(j JVM) (all []string) {
 			"with -XX:+EnableDynamicAgentLoading, with `heapcam run`, or with the option that "+
 			"`heapcam doctor --java-tool-options` prints", j.Major)
 	}
+	if j.ringDeleted {
+		warn("its shared ring was deleted, as systemd-logind does when a user logs out (RemoveIPC=no in " +
+			"/etc/systemd/logind.conf prevents it): once its agent has restarted, heapcam can record the JVM only " +
+			"after a restart of the JVM")
+	}
 	if j.graal {
 		warn("it is GraalVM's HotSpot, with which heapcam was not tested")
 	}

@@ -48,6 +48,7 @@ type JVM struct {
 	AttachDisabled bool     `json:"attach_disabled"`
 	Recorded       bool     `json:"recorded"` // maps a shared ring of heapcam
 	Probe          bool     `json:"probe"`    // has a library of heapcam loaded, at work or not
+	ringDeleted    bool     // it maps a shared ring whose file was deleted, and no other ring
 	noPerf         bool     // it counts nothing: -XX:-UsePerfData
 	loading        loading  // of agents while it runs
 	other          string   // the kind of VM that it is in the place of HotSpot

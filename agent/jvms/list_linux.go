@@ -142,6 +142,8 @@ func (j *JVM) status(p *procfs.Process) bool {
 }
 
 func (j *JVM) fromMaps(maps []byte) {
+	deleted, named := false, false // rings that it maps: files without a name any more, and others
+	defer func() { j.ringDeleted = deleted && !named }()
 	for line := range bytes.Lines(maps) {
 		i := bytes.IndexByte(line, '/')
 		if i < 0 {
@@ -159,8 +161,15 @@ func (j *JVM) fromMaps(maps []byte) {
 			}
 		case strings.HasPrefix(base, "ld-musl-"), strings.HasPrefix(base, "libc.musl-"):
 			j.musl = true
-		case strings.HasPrefix(base, "heapcam-") && strings.HasSuffix(base, ".ring"), base == "memfd:heapcam.ring":
+		case strings.HasPrefix(base, "heapcam-") && strings.HasSuffix(base, ".ring"):
 			j.Recorded = true
+			if bytes.HasSuffix(line, []byte(" (deleted)\n")) {
+				deleted = true
+			} else {
+				named = true
+			}
+		case base == "memfd:heapcam.ring":
+			j.Recorded, named = true, true
 		case strings.HasPrefix(base, "libheapcam") && strings.HasSuffix(base, ".so"):
 			j.Probe = true
 		}

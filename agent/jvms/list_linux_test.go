@@ -227,3 +227,19 @@ func TestApart(t *testing.T) {
 		cmd.Wait()
 	}
 }
+
+// TestDeletedRing: a ring whose file was deleted is one only if the JVM maps no other ring, as it does when a ring
+// grows. A memfd has no name at all.
+func TestDeletedRing(t *testing.T) {
+	const (
+		gone  = "7f0-7f1 rw-s 00000000 00:1 1  /dev/shm/heapcam-7/heapcam-1-2.ring (deleted)\n"
+		there = "7f1-7f2 rw-s 00000000 00:1 2  /dev/shm/heapcam-7/heapcam-1-2.ring\n"
+		memfd = "7f2-7f3 rw-s 00000000 00:1 3  /memfd:heapcam.ring (deleted)\n"
+	)
+	for maps, want := range map[string]bool{"": false, there: false, memfd: false, gone: true, gone + there: false} {
+		var j JVM
+		if j.fromMaps([]byte(maps)); j.ringDeleted != want || j.Recorded != (maps != "") {
+			t.Errorf("%q: %+v", maps, j)
+		}
+	}
+}
