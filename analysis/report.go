@@ -68,6 +68,7 @@ type Report struct {
 	GrownSites    []sites.GrownRow `json:"grown_sites"`
 	Sites         []sites.Row      `json:"sites"`               // what lives after the last known collection
 	Verdicts      []leak.Verdict   `json:"verdicts"`            // those of `heapcam leaks`
+	Misses        []leak.Miss      `json:"near_misses"`         // what grew and is not named, and why
 	Full          *leak.Full       `json:"heap_full,omitempty"` // the heap was full
 	// OldCollections are those of the window that collected old space: full and mixed ones, and major cycles.
 	OldCollections int            `json:"old_collections"`
@@ -87,7 +88,7 @@ type Report struct {
 	LeftOut   int      `json:"listings_left_out,omitempty"`
 	Damage    []string `json:"damage"`
 	End       string   `json:"end"`
-	FirstLook ui.Flow  `json:"look_first"`
+	FirstLook ui.Flow  `json:"look_first"`        // the headline of `heapcam leaks`
 	Watched   *Watched `json:"watched,omitempty"` // of ZGC, Shenandoah and Epsilon
 	// memory of the JVM's process; null: not recorded
 	Process *Process `json:"process,omitempty"`
@@ -95,9 +96,7 @@ type Report struct {
 	// Open says that Verdicts is not known: a replay that follows objects finds it (Settle).
 	Open bool `json:"-"`
 
-	doubt    ui.Flow // why it cannot show a leak
-	smallest ui.Flow // leak that it would show
-	full     trace.FullHeap
+	full trace.FullHeap
 }
 
 // ReportSchema is the schema that a Report's JSON has.
@@ -162,11 +161,9 @@ func MakeReport(from heap.Reader, o leak.Options) (*Report, error) {
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
 	watched.done(rep, r)
 	rep.OldCollections = h.Full + h.Mixed + h.Major
-	rep.doubt = h.Doubt()
-	_, rep.smallest = h.Smallest()
 	found := h.Report(r)
 	if rep.Open = h.Open; rep.Open {
-		found = &leak.Report{Verdicts: []leak.Verdict{}}
+		found = &leak.Report{Verdicts: []leak.Verdict{}, Misses: []leak.Miss{}}
 	}
 	rep.Settle(found)
 	return rep, nil
@@ -242,8 +239,8 @@ func (rep *Report) Account(c *cost.Cost) { rep.Cost, rep.SamplingUntil = c.Total
 
 // Settle gives the report its verdicts.
 func (rep *Report) Settle(found *leak.Report) {
-	rep.Verdicts, rep.Full = found.Verdicts, found.Full
-	rep.FirstLook = rep.headline()
+	rep.Verdicts, rep.Misses, rep.Full = found.Verdicts, found.Misses, found.Full
+	rep.FirstLook = found.Headline
 }
 
 func (rep *Report) grown(r *heap.Symbols, first, last []heap.Count) {

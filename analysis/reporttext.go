@@ -13,54 +13,11 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// The beginnings of headlines without a leak.
-const (
-	cannotTell = "Cannot tell whether the program leaks: "
-	noLeak     = "No leak found. "
-)
-
-// headline answers whether the program leaks: what, where, how fast, since when and until when.
-func (rep *Report) headline() ui.Flow {
-	why := rep.doubt
-	switch n := len(rep.Collections); {
-	case n == 0:
-		why = leak.NoCollection
-	case len(rep.Verdicts) > 0:
-		return rep.leaks()
-	case rep.Samples == 0:
-		why = leak.NoSamples
-	case !rep.frees():
-		return cannotTell + "Epsilon frees nothing, so all that the program allocates stays."
-	case why == "" && rep.Watched != nil:
-		return noLeak + ui.Flowf("Of %s the live ones were followed.",
-			ui.Flow(ui.Plural(rep.Watched.Samples, "watched sample")))
-	case why == "":
-		return noLeak + rep.smallest
-	}
-	return cannotTell + why + ". " + leak.Advice(why)
-}
-
-// leaks is the headline of a recording that shows one: the sentence of the first verdict, as in `heapcam leaks`.
-func (rep *Report) leaks() ui.Flow {
-	s := rep.Verdicts[0].Sentence
-	if n := len(rep.Verdicts) - 1; n > 0 {
-		s += ui.Flowf(" %s: see below.", ui.Flow(ui.Plural(uint64(n), "other verdict")))
-	}
-	return s
-}
-
 func (rep *Report) pauseShare() float64 { return float64(rep.PauseNS) / float64(max(rep.WindowNS, 1)) }
 
 // WriteText prints the report on one screen. name is how the recording was named; "" if it has no name.
 func (rep *Report) WriteText(w io.Writer, name string) {
-	style := ui.Doubt
-	switch {
-	case len(rep.Verdicts) > 0 && rep.Verdicts[0].Kind != leak.KindSuspect:
-		style = ui.Bad
-	case strings.HasPrefix(string(rep.FirstLook), noLeak):
-		style = ui.Good
-	}
-	ui.Headline(w, style, rep.FirstLook)
+	ui.Headline(w, leak.Style(rep.Verdicts, rep.FirstLook), rep.FirstLook)
 	if len(rep.Collections) > 0 {
 		rep.writeLeaks(w)
 		rep.writeWindow(w)
@@ -238,6 +195,12 @@ func (rep *Report) writeGrown(w io.Writer) {
 // writeLeaks prints the verdicts.
 func (rep *Report) writeLeaks(w io.Writer) {
 	if len(rep.Verdicts) == 0 {
+		if len(rep.Misses) > 0 {
+			ui.Section(w, "What grew and is not named")
+		}
+		for i := range rep.Misses[:min(1, len(rep.Misses))] {
+			ui.Paragraph(w, "", 2, rep.Misses[i].Text())
+		}
 		return
 	}
 	ui.Section(w, "What grows and is not released")

@@ -23,6 +23,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // Kinds of verdicts.
@@ -108,7 +109,9 @@ type Full struct {
 
 // Report is the whole of `heapcam leaks`.
 type Report struct {
-	Schema   string    `json:"schema"`
+	Schema string `json:"schema"`
+	// the first verdict, or what it means that there is none: the same in `report`, `incidents show` and the viewer
+	Headline ui.Flow   `json:"headline"`
 	Verdicts []Verdict `json:"verdicts"` // leaks, suspects and what fills the heap, by how much they matter
 	// what grows, but too slowly to matter
 	Small  []Verdict `json:"small_growth"`
@@ -133,6 +136,7 @@ type Report struct {
 	watched  bool    // a random part of the samples was followed
 	note     ui.Flow
 	lostMany bool
+	interval uint64 // of sampling
 }
 
 // Schema is the schema of a Report's JSON.
@@ -196,10 +200,12 @@ func (h *detector) Report(r *heap.Cursor) *Report {
 		l.Window = h.Times[n-1] - h.From
 	}
 	h.judgeAll(r, l)
-	l.doubt, l.note, l.watched = h.Doubt(), h.note(), h.watched
+	l.doubt, l.note, l.watched, l.interval = h.Doubt(), h.note(), h.watched, h.interval
 	l.Smallest, l.smallest = h.Smallest()
 	if l.Collections > 0 && r.Taken == 0 {
 		l.doubt = NoSamples
+	} else if r.JVM.Collector == trace.CollectorEpsilon {
+		l.doubt = FreesNothing
 	}
 	l.Note = string(l.note)
 	for _, g := range r.Gaps {
@@ -212,5 +218,9 @@ func (h *detector) Report(r *heap.Cursor) *Report {
 	if len(l.Verdicts) == 0 {
 		l.CannotTell = string(l.doubt)
 	}
+	if l.watched && l.smallest == "" {
+		l.smallest = ui.Flowf("Of %s the live ones were followed.", ui.Flow(ui.Plural(r.WatchedTaken, "watched sample")))
+	}
+	l.Headline = l.headline()
 	return l
 }

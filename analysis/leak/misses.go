@@ -19,9 +19,11 @@ type Miss struct {
 	// code of the reason: dropped, holder, soft, stopped, freed, replaced, turnover, beside, chance
 	Reason   string  `json:"reason"`
 	Sentence ui.Flow `json:"sentence"`
-
-	what ui.Flow
+	Next     ui.Flow `json:"next"` // what would show more
 }
+
+// Text is a near miss for people.
+func (m *Miss) Text() ui.Flow { return m.Sentence + " " + m.Next }
 
 // why is a reason why a site that grew is not named.
 type why uint8
@@ -39,21 +41,33 @@ const (
 	whyChance
 )
 
-// reasons are what whys mean: a code, and the end of a sentence.
+// What shows more of a site that is not named.
+const (
+	settles ui.Flow = "`heapcam leaks --settle JVM` shows which of them live."
+	longer  ui.Flow = "Record for longer: a leak goes on."
+	finer   ui.Flow = "Record for longer, or with `--sampling 64KiB`."
+)
+
+// reasons are what whys mean: a code, the end of a sentence, and what would show more.
 var reasons = [...]struct {
-	code string
-	text ui.Flow
+	code       string
+	text, next ui.Flow
 }{
-	whyNot:      {"", ""},
-	whyDropped:  {"dropped", "the program drops these objects"},
-	whyHolder:   {"holder", "nothing that could hold them has grown, as in a cache or queue that is full"},
-	whySoft:     {"soft", "soft references hold them, and the JVM clears these before the heap is full"},
-	whyStopped:  {"stopped", "the growth came in one step, or it stopped"},
-	whyFreed:    {"freed", "a collection of old space freed most of it"},
-	whyReplaced: {"replaced", "the class has not grown: new objects replace older ones"},
-	whyTurnover: {"turnover", "its older objects are dead, as in a cache or queue that is full"},
-	whyBeside:   {"beside", "the program drops other objects of the same data structure"},
-	whyChance:   {"chance", "chance may have caused it: there are too few samples"},
+	whyNot: {},
+	whyDropped: {"dropped", "the program drops these objects",
+		"If more of them stay in a longer window, it is named there."},
+	whyHolder: {"holder", "nothing that could hold them has grown, as in a cache or queue that is full", settles},
+	whySoft: {"soft", "soft references hold them, and the JVM clears these before the heap is full",
+		"If the heap gets full all the same, the verdict says who fills it."},
+	whyStopped: {"stopped", "the growth came in one step, or it stopped", longer},
+	whyFreed: {"freed", "a collection of old space freed most of it",
+		"Record until old space has been collected five times: what they leave shows growth."},
+	whyReplaced: {"replaced", "the class has not grown: new objects replace older ones",
+		"Record from the start of the JVM, or for longer."},
+	whyTurnover: {"turnover", "its older objects are dead, as in a cache or queue that is full",
+		"Two collections of old space, half a window apart, show whether it grows."},
+	whyBeside: {"beside", "the program drops other objects of the same data structure", settles},
+	whyChance: {"chance", "chance may have caused it: there are too few samples", finer},
 }
 
 // missed is how many near misses are reported, and missedShare what share of the heap's growth they have at least.
@@ -92,10 +106,10 @@ func (h *detector) misses(r *heap.Cursor, x *heads, others []candidate, named []
 		}
 		seen[head] = true
 		m := Miss{Class: c.key.Class.Name, Site: sites.Stack(r.Symbols, c.key.Frame, sites.MaxFrames),
-			GrownBytes: uint64(c.grown), Reason: reasons[c.why].code}
+			GrownBytes: uint64(c.grown), Reason: reasons[c.why].code, Next: reasons[c.why].next}
 		m.SiteID = sites.ID(m.Class, m.Site)
-		m.what = ui.Flowf("%s %s", sites.ClassName(m.Class, ""), place(m.Site))
-		m.Sentence = ui.Flowf("%s: +%s. Not named: %s.", m.what, ui.Flow(ui.Bytes(m.GrownBytes)), reasons[c.why].text)
+		m.Sentence = ui.Flowf("%s %s: +%s. Not named: %s.", sites.ClassName(m.Class, ""), place(m.Site),
+			ui.Flow(ui.Bytes(m.GrownBytes)), reasons[c.why].text)
 		out = append(out, m)
 	}
 	return out

@@ -2,40 +2,90 @@ package leak
 
 import (
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
-// headline says in a line what the report has.
-func (l *Report) headline() (style ui.Style, text ui.Flow) {
-	of := ui.Flowf("in %s and %s", ui.Flow(ui.Seconds(l.Window)),
-		ui.Flow(ui.Plural(uint64(l.Collections), "collection")))
+// headline answers whether the program leaks: what, where, how fast, since when and until when; else how small a leak
+// may be that would not be seen, or why nothing is known.
+func (l *Report) headline() ui.Flow {
+	switch {
+	case len(l.Verdicts) > 0:
+		s := l.Verdicts[0].Sentence
+		if n := len(l.Verdicts) - 1; n > 0 {
+			s += ui.Flowf(" %s: see below.", ui.Flow(ui.Plural(uint64(n), "other verdict")))
+		}
+		return s
+	case l.doubt == FreesNothing:
+		return "Cannot tell whether the program leaks: " + l.doubt + "."
+	case l.doubt != "":
+		return ui.Flowf("Cannot tell whether the program leaks: %s. %s", l.doubt, Advice(l.doubt))
+	case l.Smallest > 0:
+		finer := ui.Flow("")
+		if l.interval > 64<<10 {
+			finer = ", or `--sampling 64KiB`,"
+		}
+		return ui.Flowf(noLeak+" above %s in %s and %s (95 %%). A longer window%s shows smaller ones.",
+			rate(l.Smallest), ui.Flow(ui.Seconds(l.Window)), ui.Flow(ui.Plural(uint64(l.Collections), "collection")),
+			finer)
+	}
+	return ui.Flowf(noLeak+" in %s and %s. %s", ui.Flow(ui.Seconds(l.Window)),
+		ui.Flow(ui.Plural(uint64(l.Collections), "collection")), l.smallest)
+}
+
+// noLeak begins the headline of a window that shows none.
+const noLeak = "No leak found"
+
+// Style is that of a headline.
+func Style(all []Verdict, headline ui.Flow) ui.Style {
+	switch {
+	case slices.ContainsFunc(all, func(v Verdict) bool { return v.Kind != KindSuspect }):
+		return ui.Bad
+	case strings.HasPrefix(string(headline), noLeak):
+		return ui.Good
+	}
+	return ui.Doubt
+}
+
+// found counts the verdicts, and says what settles suspects.
+func (l *Report) found() ui.Flow {
 	leaks := uint64(l.Leaks())
 	suspects := uint64(len(l.Verdicts)) - leaks
+	s := ui.Flow(ui.Plural(leaks, "leak"))
 	switch {
-	case leaks > 0 && suspects > 0:
-		return ui.Bad, ui.Flowf("%s and %s found %s", ui.Flow(ui.Plural(leaks, "leak")),
-			ui.Flow(ui.Plural(suspects, "suspect")), of)
-	case leaks > 0:
-		return ui.Bad, ui.Flowf("%s found %s", ui.Flow(ui.Plural(leaks, "leak")), of)
+	case leaks == 0:
+		s = ui.Flow(ui.Plural(suspects, "suspect")) + " and no proven leak"
 	case suspects > 0:
-		return ui.Doubt, ui.Flowf("%s found %s, and no proven leak. %s", ui.Flow(ui.Plural(suspects, "suspect")), of,
-			Settle)
-	case l.doubt != "":
-		return ui.Doubt, ui.Flowf("Cannot tell whether the program leaks: %s. %s", l.doubt, Advice(l.doubt))
+		s += " and " + ui.Flow(ui.Plural(suspects, "suspect"))
 	}
-	return ui.Good, ui.Flowf("No leak found %s. %s", of, l.smallest)
+	s += ui.Flowf(" in %s and %s.", ui.Flow(ui.Seconds(l.Window)),
+		ui.Flow(ui.Plural(uint64(l.Collections), "collection")))
+	if leaks == 0 {
+		s += " " + Settle
+	}
+	return s
 }
 
 // WriteText prints verdicts for people. name is how the recording was named; "" if it has no name.
 func (l *Report) WriteText(w io.Writer, name string) {
-	style, text := l.headline()
-	ui.Headline(w, style, text)
+	ui.Headline(w, Style(l.Verdicts, l.Headline), l.Headline)
+	if len(l.Verdicts) > 0 {
+		ui.Fprintf(w, "\n")
+		ui.Paragraph(w, "", 0, l.found())
+	}
 	for i := range l.Verdicts {
 		ui.Fprintf(w, "\n")
-		l.Verdicts[i].write(w, ui.Flowf("%2d.", i+1))
+		v := &l.Verdicts[i]
+		text := v.Sentence
+		if i == 0 { // the headline has it
+			text = v.What
+		}
+		ui.Paragraph(w, ui.Flowf("%2d.", i+1), 4, text)
+		v.write(w)
 	}
 	if n := len(l.Small); n > 0 {
 		ui.Section(w, "Small growth (less than --min-growth, or too little to matter in this window)")
@@ -49,7 +99,7 @@ func (l *Report) WriteText(w io.Writer, name string) {
 	if len(l.Misses) > 0 && l.Leaks() == 0 {
 		ui.Section(w, "What grew and is not named")
 		for i := range l.Misses {
-			ui.Paragraph(w, "", 2, l.Misses[i].Sentence)
+			ui.Paragraph(w, "", 2, l.Misses[i].Text())
 		}
 	}
 	if l.note != "" && len(l.Verdicts) == 0 && l.doubt == "" {
@@ -72,9 +122,8 @@ func (l *Report) WriteText(w io.Writer, name string) {
 	ui.Next(w, next...)
 }
 
-// write prints one verdict.
-func (v *Verdict) write(w io.Writer, number ui.Flow) {
-	ui.Paragraph(w, number, 4, v.Sentence)
+// write prints what a verdict rests on.
+func (v *Verdict) write(w io.Writer) {
 	ui.Paragraph(w, "    Growth", 16, ui.Flowf("%s to %s (95 %% interval); %s since the start, %s of the heap's "+
 		"growth, %s of the live heap", rate(v.BytesPerSecondLow), rate(v.BytesPerSecondHigh),
 		ui.Flow(ui.Bytes(v.GrownBytes)), ui.Flow(ui.Share(v.Share)), ui.Flow(ui.Share(v.HeapShare))))

@@ -18,6 +18,9 @@ const NoSamples ui.Flow = "no allocation was sampled, so no allocation site is k
 // NoCollection is why a recording without a collection shows none.
 const NoCollection ui.Flow = "there is no collection in this recording"
 
+// FreesNothing is why a recording of Epsilon shows none.
+const FreesNothing ui.Flow = "Epsilon frees nothing, so all that the program allocates stays"
+
 // Advice says what to do where nobody can say whether the program leaks: why is Doubt, NoSamples or NoCollection.
 func Advice(why ui.Flow) ui.Flow {
 	switch {
@@ -81,7 +84,7 @@ func (h *detector) note() ui.Flow {
 }
 
 // Smallest says which leaks would not have been found in 95 of 100 recordings of such a window: in bytes a second, 0 if
-// it is not known, and as a sentence.
+// that is not known; then as a sentence, if anything is known.
 func (h *detector) Smallest() (rate float64, sentence ui.Flow) {
 	if h.watched { // which sites are watched how much changes all the time
 		return 0, ""
@@ -99,13 +102,7 @@ func (h *detector) Smallest() (rate float64, sentence ui.Flow) {
 	case window <= 0:
 		return 0, ui.Flowf("A leak of less than %s may go unnoticed.", ui.Flow(ui.Bytes(limit*h.interval)))
 	}
-	rate = float64(limit*h.interval) / window
-	finer := ui.Flow("")
-	if h.interval > 64<<10 {
-		finer = ", or with `--sampling 64KiB`,"
-	}
-	return rate, ui.Flowf("A leak slower than %s/s may go unnoticed in %s (95 %%): record for longer%s to see it.",
-		ui.Flow(ui.Bytes(uint64(rate))), ui.Flow(ui.Seconds(window)), finer)
+	return float64(limit*h.interval) / window, ""
 }
 
 // place is the application's innermost frame as a part of a sentence.

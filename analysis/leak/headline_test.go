@@ -1,0 +1,70 @@
+package leak
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/heapcam/heapcam/internal/ui"
+)
+
+// TestHeadline: the first sentence answers whether the program leaks: what, or how small a leak may be unseen, or why
+// nothing is known.
+func TestHeadline(t *testing.T) {
+	leaks := func(kinds ...string) []Verdict {
+		var all []Verdict
+		for _, k := range kinds {
+			all = append(all, Verdict{Kind: k, Sentence: "Leak: byte[] from a.B.c(B.java:3) grows.",
+				What: "byte[] from a.B.c(B.java:3)"})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		l     Report
+		want  string
+		style ui.Style
+	}{
+		{Report{Verdicts: leaks(KindLeak)}, "Leak: byte[] from a.B.c(B.java:3) grows.", ui.Bad},
+		{Report{Verdicts: leaks(KindSuspect)}, "Leak: byte[] from a.B.c(B.java:3) grows.", ui.Doubt},
+		{Report{Verdicts: leaks(KindFills, KindSuspect, KindSuspect)},
+			"Leak: byte[] from a.B.c(B.java:3) grows. 2 other verdicts: see below.", ui.Bad},
+		{Report{Smallest: 70 << 10, interval: 512 << 10}, "No leak found above 70.0 KiB/s in 2 min 30 s and 9 " +
+			"collections (95 %). A longer window, or `--sampling 64KiB`, shows smaller ones.", ui.Good},
+		{Report{Smallest: 70 << 10, interval: 64 << 10}, "No leak found above 70.0 KiB/s in 2 min 30 s and 9 " +
+			"collections (95 %). A longer window shows smaller ones.", ui.Good},
+		{Report{smallest: "Of 5 watched samples the live ones were followed."}, "No leak found in 2 min 30 s and 9 " +
+			"collections. Of 5 watched samples the live ones were followed.", ui.Good},
+		{Report{doubt: "3 collections in 2 s are too few"}, "Cannot tell whether the program leaks: 3 collections " +
+			"in 2 s are too few. Record for longer: at least one minute, with at least ten collections.", ui.Doubt},
+		{Report{doubt: NoSamples}, "Cannot tell whether the program leaks: no allocation was sampled, so no " +
+			"allocation site is known. Record again, and see `heapcam cost` for what stopped the sampling.", ui.Doubt},
+		{Report{doubt: NoCollection}, "Cannot tell whether the program leaks: there is no collection in this " +
+			"recording. Record for longer: at least one minute, with at least ten collections.", ui.Doubt},
+		{Report{doubt: FreesNothing}, "Cannot tell whether the program leaks: Epsilon frees nothing, so all that " +
+			"the program allocates stays.", ui.Doubt},
+	} {
+		c.l.Window, c.l.Collections = 150, 9
+		c.l.Headline = c.l.headline()
+		if string(c.l.Headline) != c.want || Style(c.l.Verdicts, c.l.Headline) != c.style {
+			t.Errorf("%s\nwant %s", c.l.Headline, c.want)
+		}
+		var b bytes.Buffer
+		c.l.WriteText(&b, "x.heapcam")
+		text := strings.Join(strings.Fields(b.String()), " ")
+		if !strings.HasPrefix(text, c.want) || strings.Count(text, "Leak: ") > len(c.l.Verdicts) {
+			t.Errorf("%s\ndoes not begin with\n%s, or says a verdict twice", text, c.want)
+		}
+	}
+}
+
+// TestReasons: each reason why a site is not named has a code, words, and what to do next.
+func TestReasons(t *testing.T) {
+	seen := map[string]bool{}
+	for w := whyDropped; w <= whyChance; w++ {
+		r := reasons[w]
+		if r.code == "" || seen[r.code] || r.text == "" || !strings.HasSuffix(string(r.next), ".") {
+			t.Errorf("%d: %+v", w, r)
+		}
+		seen[r.code] = true
+	}
+}
