@@ -100,6 +100,7 @@ type Report struct {
 	After       Window      `json:"after"`
 	Live        SiteSlope   `json:"live"` // all live bytes, exact; class and site are empty
 	Sites       []SiteSlope `json:"sites"`
+	Verdicts    []Verdict   `json:"verdicts"` // new ones first, then those of both, then those that are gone
 	Sentence    ui.Flow     `json:"sentence"`
 	OnlyBefore  int         `json:"sites_only_before"`
 	OnlyAfter   int         `json:"sites_only_after"`
@@ -166,7 +167,7 @@ func (c *Growth) slopes(id string) (perSecond, perByte Slope) {
 
 // Recordings compares two recordings, before and after a change.
 func Recordings(before, after *Growth) *Report {
-	d := &Report{Schema: "heapcam.diff2/1", Sites: []SiteSlope{},
+	d := &Report{Schema: "heapcam.diff2/1", Sites: []SiteSlope{}, Verdicts: []Verdict{},
 		Swept: len(before.floors) > 0 && len(after.floors) > 0}
 	for _, x := range []struct {
 		to *Window

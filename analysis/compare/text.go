@@ -74,6 +74,7 @@ func (d *Report) WriteText(w io.Writer) {
 	}
 	ui.Field(w, "Sites", ui.Flowf("%d in both, %d only before, %d only after; matched by class and methods, so lines "+
 		"may move", d.SitesShared, d.OnlyBefore, d.OnlyAfter))
+	d.writeVerdicts(w)
 	ui.Section(w, "Growth of what survives, by allocation site (estimated from samples)")
 	t := ui.NewColumns(2, ">BEFORE", ">AFTER", "CLASS AND ALLOCATION SITE")
 	for _, s := range d.Sites[:min(len(d.Sites), 10)] {

@@ -219,7 +219,8 @@ func (h *detector) Report(r *heap.Cursor) *Report {
 		l.CannotTell = string(l.doubt)
 	}
 	if l.watched && l.smallest == "" {
-		l.smallest = ui.Flowf("Of %s the live ones were followed.", ui.Flow(ui.Plural(r.WatchedTaken, "watched sample")))
+		l.smallest = ui.Flowf("Of %s the live ones were followed.",
+			ui.Flow(ui.Plural(r.WatchedTaken, "watched sample")))
 	}
 	l.Headline = l.headline()
 	return l

@@ -12,6 +12,7 @@ import (
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/compare"
+	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -228,13 +229,16 @@ func (o *diffOptions) print(t *ui.Columns, c *analysis.Change, depth int, least 
 // two compares two recordings.
 func (o *diffOptions) two(w io.Writer, before, after string) error {
 	var growth [2]*compare.Growth
+	var found [2]*leak.Report
 	for i, path := range []string{before, after} {
 		rec, err := openReading(path)
 		if err != nil {
 			return err
 		}
 		p := &replays{rec: rec}
-		growth[i], err = compare.GrowthOf(p.open())
+		if growth[i], err = compare.GrowthOf(p.open()); err == nil {
+			found[i], err = leak.Find(p.open(), leakOptions(rec, leak.DefaultMinGrowth))
+		}
 		p.close()
 		rec.Close()
 		if err != nil {
@@ -242,6 +246,7 @@ func (o *diffOptions) two(w io.Writer, before, after string) error {
 		}
 	}
 	d := compare.Recordings(growth[0], growth[1])
+	d.Judge(found[0], found[1])
 	if o.json {
 		return ui.JSON(w, d)
 	}
