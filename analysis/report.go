@@ -155,7 +155,7 @@ func MakeReport(from heap.Reader, o leak.Options) (*Report, error) {
 	rep.ending(r)
 	rep.Process = process(r, first, last)
 	rep.grown(r.Symbols, first, last)
-	rep.GrownSites = sites.GrownSites(r.Symbols, firstSites, alive.Tallies(), 20)
+	rep.GrownSites = sites.GrownSites(r.Symbols, firstSites, alive.Tallies(), first, last, 20)
 	alive.Before, alive.Lost = known.Before, sites.LostMany(r)
 	rep.Sites = alive.Rows()
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]

@@ -53,16 +53,21 @@ const (
 	nearlyAll    = 0.8
 )
 
-// hazards counts, by age, what was at risk and what of it did not reach the next.
+// leastRisk is how many objects, or samples, of an age must be at risk to go on with a curve: the death of the last one
+// would make it 0.
+const leastRisk = 5
+
+// hazards counts, by age, what was at risk and what of it did not reach the next, and how many objects or samples that
+// were.
 type hazards struct {
-	risk, lost [maxAge]float64
+	risk, lost, many [maxAge]float64
 }
 
 func (h *hazards) curve() []float64 {
 	out := []float64{1}
 	s := 1.0
 	for k := range maxAge {
-		if h.risk[k] <= 0 {
+		if h.risk[k] <= 0 || h.many[k] < leastRisk {
 			break
 		}
 		s *= max(0, 1-h.lost[k]/h.risk[k])
@@ -144,10 +149,12 @@ func (x *surviving) objects(c *heap.Collection) {
 		return
 	}
 	now := map[[2]uint32]uint64{}
-	lost := false // a full collection that lost identities says nothing of who died
+	unsure := map[uint32]uint32{} // by type, the newest birth of objects whose birth is not known: they may be older
+	lost := false                 // a full collection that lost identities says nothing of who died
 	for _, f := range fs {
 		lost = lost || f.AtLeast && uint64(f.Birth) > x.r.First
 		if f.AtLeast {
+			unsure[f.Type] = max(unsure[f.Type], f.Birth)
 			continue
 		}
 		now[[2]uint32{f.Type, f.Birth}] += f.Objects
@@ -158,7 +165,7 @@ func (x *surviving) objects(c *heap.Collection) {
 	if x.wasGC+1 == c.GC && !lost {
 		for k, n := range x.was {
 			age := x.wasGC - uint64(k[1])
-			if age >= maxAge {
+			if newest, is := unsure[k[0]]; age >= maxAge || is && k[1] <= newest {
 				continue
 			}
 			h := x.types[k[0]]
@@ -167,6 +174,7 @@ func (x *surviving) objects(c *heap.Collection) {
 				x.types[k[0]] = h
 			}
 			h.risk[age] += float64(n)
+			h.many[age] += float64(n)
 			h.lost[age] += float64(n - min(n, now[k]))
 		}
 	}
@@ -199,6 +207,7 @@ func (x *surviving) samples(c *heap.Collection) {
 		w := l.s.Weight
 		if l.age < maxAge {
 			l.site.risk[l.age] += w
+			l.site.many[l.age]++
 		}
 		if x.r.Live[id] == nil {
 			if l.age < maxAge {

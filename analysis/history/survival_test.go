@@ -10,6 +10,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/analysistest"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
@@ -110,6 +111,30 @@ func TestSurvivalUnknown(t *testing.T) {
 	}
 	if calls < 4 {
 		t.Errorf("%d collections", calls)
+	}
+}
+
+// TestSurvivalLost: objects whose birth a full collection lost have not died, and the death of the last object of an age
+// does not end a curve at 0.
+func TestSurvivalLost(t *testing.T) {
+	x := newSurviving(heap.NewReplay(&analysistest.Source{}))
+	x.r.First = 5
+	x.wasGC = 0
+	var state []heap.Folded
+	x.fold = func() ([]heap.Folded, error) { return state, nil }
+	for gc, fs := range [][]heap.Folded{
+		{{Type: 1, Birth: 1, Objects: 100}, {Type: 2, Birth: 1, Objects: 20}},
+		{{Type: 1, Birth: 1, Objects: 90}, {Type: 2, Birth: 1, Objects: 2}},
+		{{Type: 1, Birth: 2, AtLeast: true, Objects: 90}},
+	} {
+		state = fs
+		x.objects(&heap.Collection{Pause: trace.Pause{GC: uint64(gc + 1)}})
+	}
+	if c := x.types[1].curve(); !reflect.DeepEqual(c, []float64{1, 0.9}) {
+		t.Errorf("objects of unknown birth count as dead: %v", c)
+	}
+	if c := x.types[2].curve(); !reflect.DeepEqual(c, []float64{1, 0.1}) {
+		t.Errorf("two objects end the curve: %v", c)
 	}
 }
 

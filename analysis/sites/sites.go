@@ -361,23 +361,82 @@ func rest(all, low, high, before, shown uint64) (least, most uint64) {
 	return min(shown, least-min(least, before)), max(shown, all-min(all, low))
 }
 
-// GrownSites gives the sites whose live bytes grew, by growth; the first max of them.
-func GrownSites(r *heap.Symbols, first, last map[Key]*Tally, max int) []GrownRow {
-	type grown struct {
-		k                       Key
-		samples, objects, bytes float64
+// grown is by how much a site, or a class, has more than before.
+type grown struct {
+	k                       Key
+	samples, objects, bytes float64
+}
+
+// growthOf gives by how much each class has more objects and bytes in a state by type than in another.
+func growthOf(r *heap.Symbols, before, after []heap.Count) map[Class]*grown {
+	by := map[Class]*grown{}
+	add := func(all []heap.Count, sign float64) {
+		for id, n := range all {
+			if n.Objects == 0 {
+				continue
+			}
+			c := ClassOf(r, uint32(id)).Folded()
+			if by[c] == nil {
+				by[c] = &grown{}
+			}
+			by[c].objects += sign * float64(n.Objects)
+			by[c].bytes += sign * float64(n.Bytes)
+		}
 	}
+	add(before, -1)
+	add(after, 1)
+	return by
+}
+
+// within lets the sites of a class grow by no more than the class did and other sites of it shrank: samples know only
+// what was allocated in the recording, and some of that has taken the place of what stood there before.
+func within(all []grown, classes map[Class]*grown) {
+	var up, down = map[Class]grown{}, map[Class]grown{}
+	for _, g := range all {
+		to := up
+		if g.bytes < 0 {
+			to = down
+		}
+		sum := to[g.k.Class]
+		sum.objects, sum.bytes = sum.objects+g.objects, sum.bytes+g.bytes
+		to[g.k.Class] = sum
+	}
+	for i := range all {
+		g := &all[i]
+		c, sum, less := classes[g.k.Class], up[g.k.Class], down[g.k.Class]
+		if c == nil || g.bytes <= 0 {
+			continue
+		}
+		if most := max(0, c.bytes-less.bytes); sum.bytes > most {
+			g.bytes *= most / sum.bytes
+		}
+		if most := max(0, c.objects-less.objects); sum.objects > most {
+			g.objects *= most / sum.objects
+		}
+	}
+}
+
+// GrownSites gives the sites whose live bytes grew, by growth; the first most of them. before and after are the states
+// by type.
+func GrownSites(r *heap.Symbols, first, last map[Key]*Tally, before, after []heap.Count, most int) []GrownRow {
 	var all []grown
 	var classes []Class
+	for k, f := range first {
+		if last[k] == nil {
+			all = append(all, grown{k, -float64(f.n), -f.figure, -f.figureBytes})
+		}
+	}
 	for k, l := range last {
 		g := grown{k, float64(l.n), l.figure, l.figureBytes}
 		if f := first[k]; f != nil {
 			g = grown{k, g.samples - float64(f.n), g.objects - f.figure, g.bytes - f.figureBytes}
 		}
-		if g.bytes > 0 {
-			all = append(all, g)
-			classes = append(classes, k.Class)
-		}
+		all = append(all, g)
+	}
+	within(all, growthOf(r, before, after))
+	all = slices.DeleteFunc(all, func(g grown) bool { return g.bytes < 1 })
+	for _, g := range all {
+		classes = append(classes, g.k.Class)
 	}
 	slices.SortFunc(all, func(a, b grown) int {
 		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.k.Class.Name, b.k.Class.Name),
@@ -385,7 +444,7 @@ func GrownSites(r *heap.Symbols, first, last map[Key]*Tally, max int) []GrownRow
 	})
 	shared := Loaders(r, classes)
 	out := []GrownRow{}
-	for _, g := range all[:min(len(all), max)] {
+	for _, g := range all[:min(len(all), most)] {
 		row := GrownRow{Class: g.k.Class.Name, Loader: shared[g.k.Class], Site: Stack(r, g.k.Frame, MaxFrames),
 			Samples: int64(g.samples), Objects: int64(math.Round(g.objects)), Bytes: int64(math.Round(g.bytes))}
 		row.SiteID = ID(row.Class, row.Site)

@@ -164,7 +164,7 @@ func printSurvival(w io.Writer, s *history.SurvivalReport) {
 					row = append(row, "")
 				}
 			}
-			t.Row(append(row, ui.Text(ui.Spark(append(c.Survive[:len(c.Survive):len(c.Survive)], 0), 12)), c.Class)...)
+			t.Row(append(row, ui.Text(fromZero(c.Survive)), c.Class)...)
 			if len(c.Site) > 0 {
 				t.Under(6, ui.Sprintf("at %s", c.Site[0]))
 			}
@@ -197,4 +197,10 @@ func printSurvival(w io.Writer, s *history.SurvivalReport) {
 		"old space. Allocate fewer of these objects, or reuse them, to save that work. A smaller young "+
 		"generation or a "+
 		"lower MaxTenuringThreshold copies them less often.")
+}
+
+// fromZero draws shares in at most 12 columns, on a scale that begins at 0.
+func fromZero(v []float64) string {
+	s := []rune(ui.Spark(append(v[:len(v):len(v)], 0), 12))
+	return string(s[:min(len(s), len(v))])
 }
