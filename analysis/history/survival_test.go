@@ -114,7 +114,7 @@ func TestSurvivalUnknown(t *testing.T) {
 	}
 }
 
-// TestSurvivalLost: objects whose birth a full collection lost have not died, and the death of the last object of an age
+// TestSurvivalLost: objects whose birth a full collection lost have not died, and the death of the last one of an age
 // does not end a curve at 0.
 func TestSurvivalLost(t *testing.T) {
 	x := newSurviving(heap.NewReplay(&analysistest.Source{}))
