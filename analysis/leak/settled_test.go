@@ -123,7 +123,15 @@ func TestFullStructures(t *testing.T) {
 			events = every(nil, []float64{at})
 		}
 		r, h := world(births(1, per, lives(age)), events)
-		deque(h, func(t float64) float64 { return min(t, age) * per * each * (1 + float64(i%3)/4) })
+		if i%4 == 0 { // a few large objects, beside an array of as many that grows to the end
+			for _, s := range h.Sites {
+				s.Objects = s.Taken
+			}
+			deque(h, func(t float64) float64 { return t * age / 60 * per })
+		}
+		if i%4 != 0 {
+			deque(h, func(t float64) float64 { return min(t, age) * per * each * (1 + float64(i%3)/4) })
+		}
 		if l := h.Report(&r.Cursor); len(l.Verdicts) > 0 {
 			t.Errorf("%v s, %v a second, floor at %v: %s", age, per, at, l.Verdicts[0].Sentence)
 		}

@@ -138,6 +138,9 @@ func (h *detector) outgrows(s *history.Series, end float64) (grows, open bool) {
 	}
 	full := h.beginOf(s) + lateFull*(end-s.Survived[n/50])
 	live := float64(n) * s.Objects / s.Taken
+	if live < leastNodes { // some array of that length grows in any program
+		return false, false
+	}
 	for _, a := range h.arrays {
 		for m := range a.seen {
 			room := float64(m * a.now[m])
