@@ -86,7 +86,6 @@ func TestFreeze(t *testing.T) {
 // TestGCStorm: one full collection after the other, each of which is listed by the probe. What the listings take is
 // bounded, so that the recording still reaches back before the storm; what was left out is reported.
 func TestGCStorm(t *testing.T) {
-	t.Parallel()
 	p := program{major: 17, gc: "Parallel", heap: "64m", main: "Tight", args: []string{"8000", "85"}, limit: "2MiB",
 		timeout: 100 * time.Second}
 	r := p.start(t)

@@ -188,7 +188,6 @@ func (x *definitions) tokens(b trace.Block) {
 // definitions from its log, and reuses places of its tables but no ids. The replay equals the listings. The probe
 // checks that no object has a type that was freed (oracle=1).
 func TestUnload(t *testing.T) {
-	t.Parallel()
 	needReader(t)
 	majors, gcs, depths, span := []int{17, 25}, []string{"G1"}, []string{"survivors"}, 5*time.Second
 	if full {
