@@ -300,22 +300,26 @@ func (a *Agent) try(ctx context.Context, path string) (again bool) {
 func (a *Agent) runSession(ctx context.Context, path string, s *session.Session) {
 	a.running.Add(1)
 	defer a.running.Add(-1)
-	err := s.Run(ctx, session.Hooks{
+	hooks := session.Hooks{
 		CPU: func() float64 {
 			return a.idle.Spare(time.Now(), a.cfg.CompressionCPU) / float64(max(a.running.Load(), 1))
 		},
 		Share: func(used int64) int64 { return a.disk.Share(s.Dir(), used) },
-		Freeze: func(reason string) {
-			a.wg.Go(func() { a.freeze(s, reason, false) })
+		Freeze: func(reason string, listed ringstore.Listed) {
+			a.wg.Go(func() { a.freeze(s, reason, listed, false) })
 		},
-	})
+	}
+	if a.cfg.MaxIncidents < 0 {
+		hooks.Freeze = nil
+	}
+	err := s.Run(ctx, hooks)
 	stopped := err != nil && ctx.Err() != nil
 	evicted := errors.Is(err, quota.ErrEvicted) && !stopped
 	var full *session.StoreError
 	later := evicted || errors.As(err, &full) && !stopped
 	st := s.Status()
 	if err == nil && st.Phase == session.KilledPhase {
-		a.freeze(s, endReason(s.Cause()), true)
+		a.freeze(s, endReason(s.Cause()), ringstore.Listed{Why: "the JVM had ended"}, true)
 	}
 	s.Close()
 	if !stopped && !later {

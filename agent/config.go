@@ -67,6 +67,12 @@ type Config struct {
 	// LiveSamples is how many samples of live objects are wanted: the interval follows, as far as SamplingShare allows
 	// it. 0: what it gives.
 	LiveSamples uint64
+	// MaxReferencePause is how long a reference listing that nobody asked for may stop the JVM; 0:
+	// DefaultReferencePause. Negative: none is taken.
+	MaxReferencePause time.Duration
+	// ReferencesInterval is the time between two of them; 0: there is none without a cause. Negative: after a minute,
+	// then whenever the recording's age has doubled.
+	ReferencesInterval time.Duration
 	// MaxRing bounds the shared ring of one JVM, and with it the memory that the agent spends on it, bytes; 0: 256 MiB.
 	MaxRing uint64
 	// Poll is how often the agent reads watched folders when no file notification comes; 0: 20 ms for the first
@@ -100,6 +106,8 @@ const (
 	DefaultDeviation    = 0.25
 	DefaultIncidents    = 4 << 30
 	defaultMaxRing      = 256 << 20
+	// DefaultReferencePause is how long a reference listing may stop the JVM.
+	DefaultReferencePause = 250 * time.Millisecond
 
 	// IncidentsName is the folder of incidents below Config.Out. IncidentEvery is the least time between two that the
 	// agent freezes of one recording by itself.
@@ -165,6 +173,9 @@ func (c *Config) fill() error {
 	if c.SamplingShare > 1 {
 		return fmt.Errorf("agent: %v is not a share of time", c.SamplingShare)
 	}
+	if c.MaxReferencePause == 0 {
+		c.MaxReferencePause = DefaultReferencePause
+	}
 	if c.MaxRing == 0 {
 		c.MaxRing = defaultMaxRing
 	}
@@ -175,6 +186,7 @@ func (c *Config) fill() error {
 func (c *Config) Limits() session.Limits {
 	return session.Limits{
 		BudgetCPU: c.BudgetCPU, BudgetPause: c.BudgetPause, SamplingShare: c.SamplingShare, LiveSamples: c.LiveSamples,
+		MaxReferencePause: max(c.MaxReferencePause, 0), ReferencesInterval: c.ReferencesInterval,
 		MaxWriteRate: c.MaxWriteRate, MaxTotalWriteRate: c.MaxTotalWriteRate, MaxCPU: c.MaxCPU, MaxMemory: c.MaxMemory,
 	}
 }

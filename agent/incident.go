@@ -32,13 +32,14 @@ func (a *Agent) incidents() *ringstore.Incidents {
 
 // freeze keeps the present window of a session as an incident, without a request. last: the JVM has ended, so that an
 // earlier incident does not prevent this one. A storm comes before most exhaustions: its incident does not prevent
-// theirs.
-func (a *Agent) freeze(s *session.Session, reason string, last bool) {
+// theirs. listed is what became of the reference listing that was asked for.
+func (a *Agent) freeze(s *session.Session, reason string, listed ringstore.Listed, last bool) {
 	if a.cfg.MaxIncidents < 0 {
 		return
 	}
 	a.freezing.Lock() // one counts what the others take
 	n := a.incidents()
+	n.Listed = &listed
 	n.SameOnly = reason == trace.Exhausted{}.String()
 	if last {
 		n.Every = 0
@@ -59,8 +60,20 @@ func (a *Agent) freeze(s *session.Session, reason string, last bool) {
 	default:
 		// The log first: who sees the count finds the line.
 		logs.Write(log, logs.IncidentFrozen, logs.Incident.Of(i.ID), logs.Cause.Of(reason), logs.Bytes.Of(i.Bytes),
-			logs.LeftOut.Of(i.Left))
+			logs.LeftOut.Of(i.Left), logs.Listed.Of(referencesOf(&i)))
 		s.Update(func(st *session.Status) { st.Incident = i.ID; st.Incidents++ })
+	}
+}
+
+// referencesOf says what an incident has of references.
+func referencesOf(i *ringstore.Incident) string {
+	switch x := i.References; {
+	case x == nil:
+		return "not asked for"
+	case x.Why != "":
+		return "none: " + x.Why
+	default:
+		return fmt.Sprintf("after collection %d, %d objects", x.GC, x.Objects)
 	}
 }
 
@@ -94,7 +107,8 @@ func (a *Agent) logIncidents() {
 		a.frozen[i.ID] = true
 		if !first && !was[i.ID] {
 			logs.Write(&a.cfg.Log, logs.IncidentFrozen, logs.Recording.Of(i.JVM), logs.Incident.Of(i.ID),
-				logs.Cause.Of(i.Reason), logs.Bytes.Of(i.Bytes), logs.LeftOut.Of(i.Left))
+				logs.Cause.Of(i.Reason), logs.Bytes.Of(i.Bytes), logs.LeftOut.Of(i.Left),
+				logs.Listed.Of(referencesOf(&i)))
 		}
 	}
 	if first || !maps.Equal(was, a.frozen) || int64(len(all)) != a.kept.Load() {

@@ -111,7 +111,7 @@ func TestIncidentsAreQuiet(t *testing.T) {
 		return s != nil && s.Status().Collections > 0
 	}, a)
 	for range 300 {
-		a.freeze(s, "a GC storm begins", false)
+		a.freeze(s, "a GC storm begins", ringstore.Listed{}, false)
 	}
 	if n := strings.Count(log.String(), `"id":"incident-skipped"`); n == 0 || n > 100 {
 		t.Errorf("%d lines of incidents that were not made", n)

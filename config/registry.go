@@ -110,6 +110,19 @@ var Groups = []Group{
 			Help: "Longest time that a sync point may add to a pause, 1ms to 1m. A longer listing is " +
 				"spread over pauses: 10 ms each, or a fifth of the pause if that is more.",
 			Wins: "A budget of overhead_cpu that leaves less time overrides it.", Reload: NextAttach},
+		{Key: "max_reference_pause", Kind: Duration, Default: "250ms", Zero: "heapcam takes none by itself",
+			Help: "Longest time that a reference listing which nobody asked for may stop the JVM, at most 1m. " +
+				"heapcam takes one for an incident, if the JVM still runs, and when the heap is nearly full.",
+			More: "The probe refuses a listing that is expected to take longer, or that needs more than half of the " +
+				"memory that the JVM's cgroup has left. The incident then says why it has none.",
+			Wins: "In a storm of full collections its time counts as part of 5 % of any ten seconds.", Reload: AtOnce},
+		{Key: "references_interval", Kind: Duration, Default: "0s", Packaged: "1h",
+			Zero: "none by time; `heapcam run`: after 1m, then whenever the recording's age has doubled",
+			Help: "Time between two reference listings that nobody asked for, at least 1m.",
+			More: "Such a listing takes at most half of the time that overhead_cpu leaves. If that is too short, " +
+				"heapcam tries again later. The first one comes after half of the interval or more. heapcam also " +
+				"takes one when more than 75 % of the largest heap are in use after a collection of old space.",
+			Wins: "max_reference_pause and overhead_cpu override it.", Reload: AtOnce},
 		{Key: "emergency", Kind: Choice, Choices: []string{"walk", "gc", "off"}, Placeholder: "MODE",
 			Default: "walk",
 			Help: "What heapcam does when a sync point is due and no collection happens: walk (a pause without a " +

@@ -152,6 +152,7 @@ func LeftOut(err error) bool { return recording.LeftOut(err) }
 type (
 	Incidents = incident.Incidents
 	Incident  = incident.Incident
+	Listed    = incident.Listed
 )
 
 // Containers, written and read back: package pull.

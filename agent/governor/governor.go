@@ -80,7 +80,9 @@ type Observation struct {
 	// trace.DepthFull 0: the probe does not tell. Listing is what listing the heap would take, ns.
 	Walk    [trace.DepthFull + 1]uint64
 	Listing uint64
-	Storm   bool // of full collections: the probe keeps a budget of its own, in place of this one
+	// References is what reference listings took that the budget is to count, ns: the rest of a Span has less room.
+	References uint64
+	Storm      bool // of full collections: the probe keeps a budget of its own, in place of this one
 }
 
 // Change is what is wanted from now on, and why.
@@ -218,7 +220,7 @@ func (g *Governor) spent() time.Duration {
 
 // spend notes the total cost so far. It keeps the points of the last Span and one before them.
 func (g *Governor) spend(l Observation) {
-	g.history = append(g.history, point{l.Now, time.Duration(l.Probe+l.Sample) - g.excused, l.Walk})
+	g.history = append(g.history, point{l.Now, time.Duration(l.Probe+l.Sample+l.References) - g.excused, l.Walk})
 	n := 0
 	for n+1 < len(g.history) && l.Now.Sub(g.history[n+1].at) >= Span {
 		n++

@@ -65,9 +65,11 @@ var (
 	Span        = key("span", "the time that the line is about")
 
 	Incident = key("incident", "ID of the incident")
-	LeftOut  = key("left_out", "ring files that are not in the incident")
-	Session  = key("session", "session ID of the file")
-	Own      = key("recording_session", "session ID of the recording")
+	Listed   = key("references", "the incident's reference listing: the collection before it and its objects, or why "+
+		"there is none")
+	LeftOut = key("left_out", "ring files that are not in the incident")
+	Session = key("session", "session ID of the file")
+	Own     = key("recording_session", "session ID of the recording")
 
 	Descriptor = key("descriptor", "name under which systemd keeps the shared ring")
 	Socket     = key("socket", "where the agent listens for `heapcam` commands")

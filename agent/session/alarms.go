@@ -15,12 +15,7 @@ type alarms struct {
 	cause string // why a JVM that sent no end marker ended, as far as known
 
 	process trace.Process // memory of the JVM's process, the newest that is known
-
-	freezeBy time.Time // an exhaustion's incident waits for a listing until then; zero: none does
 }
-
-// listingTime is how long the incident of an exhaustion waits for a listing of what fills the heap.
-const listingTime = 5 * time.Second
 
 // causeTime is how long after its last collection a JVM's end may be noticed, to be explained by it.
 const causeTime = 30 * time.Second
@@ -42,19 +37,6 @@ func (a *alarms) ended(now, maxHeap uint64) {
 
 // Cause says why a JVM that ended without an end marker most likely ended, after Run; "": nothing is known.
 func (s *Session) Cause() string { return s.alarms.cause }
-
-// freezeExhausted keeps the incident of an exhaustion that waits for a listing, if there is one or it has waited long
-// enough.
-func (s *Session) freezeExhausted(now time.Time, ended bool) {
-	a := &s.alarms
-	if a.freezeBy.IsZero() || a.stale && !ended && now.Before(a.freezeBy) {
-		return
-	}
-	a.freezeBy = time.Time{}
-	if s.hooks.Freeze != nil {
-		s.hooks.Freeze(trace.Exhausted{}.String())
-	}
-}
 
 // exhaustion finds the beginning of a burst of allocations that failed: a program that catches its OutOfMemoryErrors
 // repeats them.

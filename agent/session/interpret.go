@@ -151,8 +151,9 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	}
 	_, eden, survivor, humongous, old := trace.InUse(e.Spaces)
 	if s.alarms.pause(p, eden+survivor+humongous+old) {
-		s.stormBegins(p.Start + p.Dur)
+		s.stormBegins(p.Start+p.Dur, &h)
 	}
+	s.collected(p, eden+survivor+humongous+old)
 	leftOut := p.Flags&trace.PauseLeftOut != 0
 	s.syncs.collection(p)
 	s.set(func(st *Status) {
@@ -256,16 +257,6 @@ func (s *Session) weather(p *trace.Pause) {
 
 // stormNews is how long no listing may be left out before the next one is noted again.
 const stormNews = time.Minute
-
-// stormBegins writes into the recording that a GC storm begins, behind the collection that ended at the time at, and
-// freezes an incident.
-func (s *Session) stormBegins(at uint64) {
-	x := s.alarms.storm.begins(at)
-	s.out.push(trace.EncodeMeta(trace.Meta{Storms: []trace.Storm{x}}))
-	if s.hooks.Freeze != nil {
-		s.hooks.Freeze(x.String())
-	}
-}
 
 // stamp takes note of a time of the stream in the block in hand. The end of a pause may lie beyond what can be written.
 func (s *Session) stamp(t uint64) {

@@ -23,6 +23,10 @@ type Limits struct {
 	MaxTotalWriteRate int64         // bytes a second, all recordings
 	MaxCPU            float64       // CPUs, the agent itself
 	MaxMemory         int64         // bytes, the agent itself
+	MaxReferencePause time.Duration // of a reference listing that nobody asked for; 0: none is taken
+	// ReferencesInterval is the time between two of them. 0: for incidents and heaps that are nearly full alone.
+	// Negative: after firstListing, then whenever the recording's age has doubled.
+	ReferencesInterval time.Duration
 }
 
 // Budget is the limits of a recording, as status shows them. 0: no limit.
@@ -79,5 +83,7 @@ func (l *Limits) differ(was *Limits) string {
 	add(l.MaxTotalWriteRate != was.MaxTotalWriteRate, "max_total_write_rate", "%d", l.MaxTotalWriteRate)
 	add(l.MaxCPU != was.MaxCPU, "agent_max_cpu", "%v%%", percent(l.MaxCPU))
 	add(l.MaxMemory != was.MaxMemory, "agent_max_memory", "%d", l.MaxMemory)
+	add(l.MaxReferencePause != was.MaxReferencePause, "max_reference_pause", "%v", l.MaxReferencePause)
+	add(l.ReferencesInterval != was.ReferencesInterval, "references_interval", "%v", l.ReferencesInterval)
 	return strings.Join(out, ", ")
 }

@@ -45,6 +45,7 @@ func (s *Session) observe(h shmring.Status) error {
 		return fmt.Errorf("ask the probe: %w", err)
 	}
 	s.noteExhaustion(h)
+	s.listReferences(&h, time.Now())
 	if s.syncs.pauseChanged(h) {
 		s.noteSyncPause(h)
 	}
@@ -68,17 +69,14 @@ func (s *Session) noteSyncPause(h shmring.Status) {
 // newest listing out, it asks for a stop for one first.
 func (s *Session) noteExhaustion(h shmring.Status) {
 	now := time.Now()
-	s.freezeExhausted(now, false)
+	s.freezeWaiting(now, false)
 	if !s.alarms.oom.observe(now, h.Exhausted) {
 		return
 	}
 	s.remark(trace.Meta{Exhausted: []trace.Exhausted{{Time: s.in.time, Failed: h.Exhausted}}})
 	s.noteFootprint(true)
-	s.alarms.freezeBy = now
-	if s.alarms.stale && s.listingComes(h, now) {
-		s.alarms.freezeBy = now.Add(listingTime)
-	}
-	s.freezeExhausted(now, false)
+	heap := s.alarms.stale && s.listingComes(h, now) // the probe does this first
+	s.alarm(now, &h, causeExhausted, trace.Exhausted{}.String(), heap)
 }
 
 // listingComes asks for a stop for a listing and reports whether one can be expected: a stop was sent, now or before,

@@ -138,7 +138,9 @@ func (s *Session) references(b trace.Block, p *trace.RefPart, start uint64) {
 		s.count(func(d *Drops) { d.References++ })
 	}
 	if p.Flags&trace.RefLast != 0 {
-		r.answered(uint32(r.about.Ticket), r.answer())
+		a := r.answer()
+		s.unasked.answer(uint32(r.about.Ticket), a)
+		r.answered(uint32(r.about.Ticket), a)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/heapcam/heapcam/agent/session/sessiontest"
+	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
@@ -39,11 +40,11 @@ func TestRemarksOfAProbe(t *testing.T) {
 // TestStormIsReported: the recording has the storm's figures, behind the collection that began it.
 func TestStormIsReported(t *testing.T) {
 	froze := ""
-	s := &Session{hooks: Hooks{Freeze: func(why string) { froze = why }}}
+	s := &Session{hooks: Hooks{Freeze: func(why string, _ ringstore.Listed) { froze = why }}}
 	for i := uint64(1); i < 10; i++ {
 		p := trace.Pause{Kind: trace.PauseFull, Start: i * 13e9, Dur: 12e9}
 		if s.alarms.storm.pause(&p) {
-			s.stormBegins(p.Start + p.Dur)
+			s.stormBegins(p.Start+p.Dur, &shmring.Status{})
 		}
 	}
 	b, n, err := trace.ReadBlock(s.out.own)

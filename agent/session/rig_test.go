@@ -25,6 +25,7 @@ type rig struct {
 	t      *testing.T
 	mem    *sessiontest.MemStore
 	limits *Limits
+	hooks  Hooks
 	whose  trace.Resource
 	p      *ringtest.Producer
 	s      *Session
@@ -39,14 +40,20 @@ func newRig(t *testing.T, mem *sessiontest.MemStore) *rig {
 
 func newRigWith(t *testing.T, mem *sessiontest.MemStore, limits *Limits) *rig {
 	t.Helper()
+	r := newRigLater(t, mem, limits)
+	r.start()
+	return r
+}
+
+// newRigLater is a rig whose session begins with start.
+func newRigLater(t *testing.T, mem *sessiontest.MemStore, limits *Limits) *rig {
+	t.Helper()
 	p, err := ringtest.Create(t.TempDir(), ringtest.Config{Mapped: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
-	r := &rig{t: t, mem: mem, limits: limits, p: p}
-	r.start()
-	return r
+	return &rig{t: t, mem: mem, limits: limits, p: p}
 }
 
 // start begins a session, or goes on after another one.
@@ -78,7 +85,7 @@ func (r *rig) start() {
 	s, ended, over := r.s, make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(over)
-		err := s.Run(ctx, Hooks{})
+		err := s.Run(ctx, r.hooks)
 		s.Close()
 		ended <- err
 	}()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
+	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -37,18 +38,19 @@ type Session struct {
 	ring  *shmring.Ring
 	shared
 
-	in     stream       // what the JVM's stream has said
-	defs   *definitions // definitions cache
-	losses losses       // what the ring or the store lost
-	syncs  schedule     // when sync points are requested and what is listed
-	heap   heapView     // live objects and the next summary
-	out    writer       // pending blocks, open file
-	steer  steering     // depth, interval and compression within all limits
-	alarms alarms       // storms and memory exhaustion
-	pause  pauseControl
-	refs   references // the reference listing that is being stored
-	tally  tally      // counters over all agents
-	began  time.Time  // of this session
+	in      stream       // what the JVM's stream has said
+	defs    *definitions // definitions cache
+	losses  losses       // what the ring or the store lost
+	syncs   schedule     // when sync points are requested and what is listed
+	heap    heapView     // live objects and the next summary
+	out     writer       // pending blocks, open file
+	steer   steering     // depth, interval and compression within all limits
+	alarms  alarms       // storms and memory exhaustion
+	pause   pauseControl
+	refs    references // the reference listing that is being stored
+	unasked unasked    // reference listings that nobody asked for
+	tally   tally      // counters over all agents
+	began   time.Time  // of this session
 }
 
 // Hooks are what a session asks of its agent while it runs. All may be nil. They are called by the session's goroutine
@@ -58,8 +60,8 @@ type Hooks struct {
 	Share func(used int64) (limit int64)
 	// CPU returns what compression may take, CPUs on average.
 	CPU func() float64
-	// Freeze keeps the present window as an incident.
-	Freeze func(reason string)
+	// Freeze keeps the present window as an incident. listed is what became of its reference listing.
+	Freeze func(reason string, listed ringstore.Listed)
 }
 
 // Run empties the ring until it ends or ctx is done, and closes the store. It returns nil after an orderly or sudden
@@ -71,6 +73,7 @@ func (s *Session) Run(ctx context.Context, hooks Hooks) error {
 	logs.Write(&s.log, logs.RecordingStarted, logs.Path.Of(s.Dir()))
 	err := s.guarded(ctx)
 	s.refs.end()
+	s.freezeWaiting(time.Now(), true)
 	s.report(ctx, err)
 	closing := s.doing()
 	s.keepCounters()
@@ -219,6 +222,7 @@ func (s *Session) idle() error {
 	if h.State == shmring.StatePaused {
 		return nil
 	}
+	s.listReferences(&h, time.Now())
 	return errors.Join(s.applyLimits(), s.limitCPU(h), s.governIdle(h), s.wake(h),
 		s.syncs.step(time.Now(), max(s.in.time, s.in.now()), h, s.out.st.Stats()))
 }
@@ -307,7 +311,6 @@ func (s *Session) finish(killed bool) {
 		s.recordGaps(s.losses.atEnd(h, s.in.time))
 		s.flush()
 		s.noteExhaustion(h)
-		s.freezeExhausted(time.Now(), true)
 		s.in.sampledAt = time.Time{}
 		s.noteSampling(h)
 		s.noteFootprint(true)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/config"
+	"github.com/heapcam/heapcam/heap/reflisting"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
@@ -197,6 +199,24 @@ func verdictOn(dir string) ui.Flow {
 	return rep.FirstLook
 }
 
+// newestListing says which reference listing of a recording is the newest, as a part of a sentence.
+func newestListing(dir string) ui.Text {
+	rec, err := openReading(dir)
+	if err != nil {
+		return "the recording cannot be read"
+	}
+	defer rec.Close()
+	all, err := reflisting.Find(newSource(rec.Files...))
+	if err != nil {
+		return "the recording cannot be read"
+	}
+	a, err := reflisting.Choose(all, math.MaxUint64)
+	if err != nil {
+		return "there is no earlier one"
+	}
+	return ui.Sprintf("the newest is after collection %d", a.GC)
+}
+
 func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 	w := ui.NewTable(to)
 	by := "by a user"
@@ -214,6 +234,11 @@ func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 	ui.Fprintf(w, "size\t%s in %s\n", ui.Bytes(i.Bytes), ui.Plural(uint64(i.Files), "file"))
 	for _, l := range i.Left {
 		ui.Fprintf(w, "left out\t%s\n", l)
+	}
+	if x := i.References; x != nil && x.Why == "" {
+		ui.Fprintf(w, "references\tafter collection %d, %s\n", x.GC, ui.Plural(x.Objects, "object"))
+	} else if x != nil {
+		ui.Fprintf(w, "references\tnone at this moment: %s; %s\n", ui.Prose(x.Why), newestListing(dir))
 	}
 	ui.Fprintf(w, "folder\t%s\n", dir)
 	ui.Fprintf(w, "verdict\t%s\n", verdictOn(dir))

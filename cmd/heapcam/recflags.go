@@ -41,6 +41,8 @@ type recordOptions struct {
 	names         string
 	untested      bool
 	maxSync       time.Duration
+	maxReference  time.Duration
+	references    time.Duration
 	verbose       bool
 	stack         int
 }
@@ -63,6 +65,8 @@ func (o *recordOptions) add(c *cobra.Command) {
 	bind(f, "overhead_cpu", &o.overhead)
 	bind(f, "max_incidents_size", &o.maxIncidents)
 	bind(f, "fsync_interval", &o.fsyncInterval)
+	bind(f, "max_reference_pause", &o.maxReference)
+	bind(f, "references_interval", &o.references)
 	bind(f, "emergency", &o.emergency)
 	bind(f, "verbose", &o.verbose)
 	inSection(f, ownFlags, "out", "verbose")
@@ -106,6 +110,12 @@ func (o *recordOptions) check() error {
 	if o.maxSync != 0 && (o.maxSync < time.Millisecond || o.maxSync > time.Minute) {
 		return usage("--max-sync-pause %v: it must be from 1ms to 1m, or 0 (unlimited)", o.maxSync)
 	}
+	if o.maxReference < 0 || o.maxReference > time.Minute {
+		return usage("--max-reference-pause %v: it must be at most 1m, or 0 (none is taken)", o.maxReference)
+	}
+	if o.references != 0 && o.references < time.Minute {
+		return usage("--references-interval %v: it must be at least 1m, or 0 (none by time)", o.references)
+	}
 	if o.emergency != "walk" && o.emergency != "gc" && o.emergency != "off" {
 		return usage("--emergency %s: it must be walk, gc or off", o.emergency)
 	}
@@ -136,7 +146,12 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 	if incidents == 0 {
 		incidents = -1
 	}
+	pause := o.maxReference
+	if pause == 0 {
+		pause = -1
+	}
 	return agent.Config{
+		MaxReferencePause: pause, ReferencesInterval: o.references,
 		SamplingShare: o.samplingMax.share(), BudgetCPU: o.overhead.share(), LiveSamples: o.samplingLive,
 		MaxIncidents: incidents, MaxTotal: int64(o.maxTotal), RetainEnded: o.retainEnded,
 		MaxWriteRate: int64(o.maxWriteRate), MaxTotalWriteRate: int64(o.totalRate),

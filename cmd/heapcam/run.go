@@ -107,6 +107,9 @@ func (o *runOptions) run(args []string) error {
 	rings := dir.Ours
 	cfg := o.rec.config(ui.Stderr)
 	cfg.Watch = []string{rings}
+	if cfg.ReferencesInterval == 0 {
+		cfg.ReferencesInterval = -1 // its age doubles
+	}
 	a, err := agent.New(cfg)
 	if err != nil {
 		return fail(err)

@@ -110,9 +110,14 @@ static struct refs *make(const struct sizes *z, void **map) {
 // ---- one listing --------------------------------------------------------------------------------
 static uint64_t mib(uint64_t bytes) { return (bytes + (1 << 20) - 1) >> 20; }
 
+// How long the stop is expected to take.
+static uint64_t expected(uint64_t used) {
+    return known(used) ? last.ns / (last.used >> 10) * (used >> 10) : (used >> 10) * FIRST_RATE;
+}
+
 // Whether it may be tried at all.
 static bool may_take(uint64_t used, uint64_t most, const struct sizes *z, char why[HC_MAX_REASON]) {
-    const uint64_t ns = known(used) ? last.ns / (last.used >> 10) * (used >> 10) : (used >> 10) * FIRST_RATE;
+    const uint64_t ns = expected(used);
     const uint64_t left = os_memory_left();
     why[0] = 0;
     if (!began)
@@ -135,6 +140,9 @@ static bool may_take(uint64_t used, uint64_t most, const struct sizes *z, char w
 static void explain(const struct refs *r, const struct refstop *s, uint64_t most, char why[HC_MAX_REASON]) {
     if (!s->walked)
         snprintf(why, HC_MAX_REASON, "the JVM did not stop for it");
+    else if (s->no_room)
+        snprintf(why, HC_MAX_REASON, "full collections follow each other, and recording has taken what it may of ten "
+                                     "seconds");
     else if (!s->understood)
         snprintf(why, HC_MAX_REASON, "%s (at %#llx)", s->what ? s->what : "?", (unsigned long long)s->where);
     else if (r->late)
@@ -155,7 +163,7 @@ static void take(JNIEnv *jni, uint32_t ticket, uint64_t most) {
     if (ok && !(r = make(&z, &map))) ok = false, snprintf(why, HC_MAX_REASON, "not enough memory for it");
     if (ok) {
         const bool kinds = refwalk_know_references(jni);
-        struct refstop s = {.refs = r, .most = most};
+        struct refstop s = {.refs = r, .most = most, .expected = expected(used)};
         refroots_stop(jni, &s);
         explain(r, &s, most, why);
         ok = !why[0];

@@ -14,6 +14,7 @@
 #include "options.h"
 #include "os.h"
 #include "reforacle.h"
+#include "storm.h"
 #include "vmstructs.h"
 
 // To visit classes and what comes behind them, a JVM before 25 resets the marks of all objects afterwards: 10 ns each.
@@ -23,7 +24,13 @@ static void begin_stop(struct refstop *s) {
     s->walked = true;
     s->begin = now_ns();
     s->epoch = epoch_number();
+    if (!storm_has_room(s->begin, s->expected)) {
+        s->no_room = true;
+        return;
+    }
     s->refs->until = s->begin + s->most;
+    const uint64_t ends = storm_now(s->begin) ? storm_ends(s->begin) : 0;
+    if (ends && ends < s->refs->until) s->refs->until = ends;
     const uint64_t cpu = cpu_ns();
     s->understood = guarded(refwalk_all, s->refs);
     s->what = violated, s->where = violated_at;
@@ -114,6 +121,7 @@ void refroots_stop(JNIEnv *jni, struct refstop *s) {
     (*jvmti)->FollowReferences(jvmti, 0, NULL, NULL, &cb, s);
     if (s->oracle && s->understood && !s->refs->late && !s->refs->full) reforacle_compare(s->refs);
     if (s->walked && !s->oracle && !stops_at_classes()) s->all = now_ns() - s->begin; // it was not aborted
+    storm_stopped(s->all);
     if (s->known) (*jni)->DeleteGlobalRef(jni, s->known);
     (*jni)->DeleteLocalRef(jni, o);
     (*jni)->DeleteLocalRef(jni, k);

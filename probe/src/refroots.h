@@ -12,10 +12,11 @@
 
 struct refstop {
     struct refs *refs;
-    uint64_t most;             // ns that the stop may take
+    uint64_t most, expected;   // ns that the stop may take, that it is expected to take
     uint64_t epoch;            // the newest then
     uint64_t begin, walk, all; // when it began; ns of the walk by CPU time, of all by the clock
     bool walked, understood;   // the JVM stopped; the walk came to its end
+    bool no_room;              // in the budget of a storm: there was no walk
     const char *what;          // why not, at which address
     uint64_t where;
     jobject known;        // a JNI global: its object must be among the roots

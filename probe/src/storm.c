@@ -17,6 +17,8 @@ static PER_RECORDING uint64_t spent[STORM_STEPS], spent_sum, spent_at; // spent_
 static PER_RECORDING uint64_t sampled;                                // SAMPLE_NS as counted last
 static PER_RECORDING uint64_t full_at[STORM_LEAST], full_n, left_out_at, listed_at;
 
+static PER_RECORDING _Atomic uint64_t stopped; // of storm_stopped, what no pause has counted
+
 // Forgets what was spent more than a span ago.
 static void forget_spent(uint64_t now) {
     uint64_t step = now / STORM_STEP;
@@ -44,6 +46,7 @@ void storm_left_out(uint64_t now) { left_out_at = now; }
 void storm_spent(uint64_t now, uint64_t ns, bool with_listing) {
     uint64_t all = atomic_load_explicit(ring64(HC_RING_OFF_SAMPLE_NS), memory_order_relaxed);
     forget_spent(now);
+    ns += atomic_exchange(&stopped, 0);
     if (all > sampled) ns += all - sampled;
     sampled = all;
     spent[spent_at % STORM_STEPS] += ns;
@@ -59,9 +62,12 @@ static uint64_t storm_most(void) { return STORM_SPAN / 1000 * opt.storm; } // of
 enum { STORM_WAIT = 50 };
 static bool storm_allows(uint64_t now, uint64_t ns) {
     forget_spent(now);
-    uint64_t most = storm_most(), sum = spent_sum + ns;
+    uint64_t most = storm_most(), sum = spent_sum + atomic_load(&stopped) + ns;
     return sum <= most / 2 || (sum <= most / 10 * 9 && now - listed_at >= STORM_WAIT * ns);
 }
+
+bool storm_has_room(uint64_t now, uint64_t ns) { return !storm_now(now) || storm_allows(now, ns); }
+void storm_stopped(uint64_t ns) { atomic_fetch_add(&stopped, ns); }
 
 uint64_t storm_ends(uint64_t now) {
     if (!opt.storm) return 0;

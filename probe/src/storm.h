@@ -20,5 +20,9 @@ struct storm_pause {
 bool storm_leaves_out(const struct storm_pause *p);
 void storm_left_out(uint64_t now);                        // a listing was, for another reason
 void storm_spent(uint64_t now, uint64_t ns, bool listed); // what a pause took
+// A stop for references, which is no pause of a collection. Whether one that takes so long fits into the budget; what
+// one took, which the next pause counts (any thread).
+bool storm_has_room(uint64_t now, uint64_t ns);
+void storm_stopped(uint64_t ns);
 
 #endif

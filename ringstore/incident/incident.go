@@ -32,9 +32,18 @@ type Incidents struct {
 	Every time.Duration
 	// SameOnly: only an incident for the same reason prevents one.
 	SameOnly bool
+	// Listed is what became of the reference listing that the next incident asked for; nil: it asked for none.
+	Listed *Listed
 	// FS is where Dir and the rings are; nil: the system's. Now is the clock; nil: the system's.
 	FS  vfs.FS
 	Now func() time.Time
+}
+
+// Listed is what became of the reference listing that an incident asked for.
+type Listed struct {
+	GC      uint64 `json:"gc,omitempty"`      // the newest collection when the JVM was stopped for it
+	Objects uint64 `json:"objects,omitempty"` // in it; 0: there is none
+	Why     string `json:"none,omitempty"`    // why there is none
 }
 
 // Incident is a window of a recording that was kept.
@@ -54,6 +63,8 @@ type Incident struct {
 	Full    bool      `json:"disk_full,omitempty"` // the open file is left out since the disk has no room for a copy
 	Foreign []string  `json:"foreign,omitempty"`   // files of other recordings, which lie in the ring's folder still
 	Names   []string  `json:"ring_files,omitempty"`
+	// References is the reference listing that was taken for it; absent: none was asked for.
+	References *Listed `json:"references,omitempty"`
 	// Resource says whose JVM it was, as recording.json does.
 	Resource trace.Resource `json:"resource,omitempty"`
 	Damaged  string         `json:"damaged,omitempty"` // why incident.json cannot be read: only the ID is known
@@ -241,7 +252,8 @@ func (n *Incidents) Size() int64 {
 func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err error) {
 	n.fill()
 	now := n.Now().UTC()
-	inc = Incident{Schema: "heapcam.incident/1", JVM: filepath.Base(ring), Reason: reason, Auto: auto, Created: now}
+	inc = Incident{Schema: "heapcam.incident/1", JVM: filepath.Base(ring), Reason: reason, Auto: auto, Created: now,
+		References: n.Listed}
 	all, err := folder.Read(n.FS, ring)
 	if err != nil {
 		return inc, err

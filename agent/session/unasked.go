@@ -1,0 +1,238 @@
+package session
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// Reference listings that nobody asked for. Each stops the JVM once, for at most Limits.MaxReferencePause. The session
+// asks, and goes on: it never waits for an answer, and nothing in the JVM waits for the session.
+
+const (
+	// listingTime is how long an incident waits for its listings: one of the heap, if a storm has left the newest out,
+	// and one of references.
+	listingTime = 5 * time.Second
+	// incidentListing is the least time between the listings of two incidents for the same cause: the second incident
+	// would not be kept.
+	incidentListing = 10 * time.Minute
+	// freshListing is how long a listing serves what asks for the next one: a heap that is nearly full has a storm
+	// soon, and then no memory.
+	freshListing = 10 * time.Second
+	// nearlyFull is the share of the largest heap that is in use after a collection of old space when the heap counts
+	// as nearly full: a JVM that runs out of memory often ends before anybody can ask for a listing.
+	nearlyFull = 0.75
+	// firstListing is the age of a recording whose interval doubles at its first listing, refusedAgain the least time
+	// between a request that was refused and the next one.
+	firstListing, refusedAgain = time.Minute, time.Minute
+)
+
+// cause is what begins an incident.
+type cause int
+
+const (
+	causeStorm cause = iota
+	causeExhausted
+	causes
+)
+
+// incident is one that waits for its listings.
+type incident struct {
+	reason string
+	until  time.Time // and no longer
+	heap   bool      // for a listing of the heap
+	ticket uint32    // of the request for a reference listing that is not answered; 0: none
+	listed ringstore.Listed
+}
+
+// unasked is the reference listings of a session that nobody asked for.
+type unasked struct {
+	waiting  []incident
+	asked    time.Time         // when the newest was asked for
+	ticket   uint32            // of the newest request
+	answered bool              // the newest has been, by
+	newest   ringstore.Listed  // this
+	at       [causes]time.Time // when one was asked for each cause
+
+	every     time.Duration // Limits.ReferencesInterval
+	next      time.Time     // when one is due without a cause; zero: never
+	full      bool          // one is due because the heap is nearly full
+	fullKnown bool          // there is one of the heap when it was
+	scheduled uint32        // ticket of the newest that was due
+	spent     uint64        // what those took, ns: the overhead budget counts them
+}
+
+// request asks for a reference listing now, or finds that one was asked for a moment ago. why says why there is none.
+func (s *Session) request(h *shmring.Status, now time.Time, most time.Duration) (why string) {
+	u := &s.unasked
+	switch {
+	case u.ticket != 0 && now.Sub(u.asked) < freshListing && (!u.answered || u.newest.Why == ""):
+		return ""
+	case most <= 0:
+		return "max_reference_pause is 0"
+	case h.References == 0:
+		return ErrNoReferences.Error()
+	case h.State.Ended():
+		return "the JVM had ended"
+	case h.State == shmring.StatePaused:
+		return "the recording was paused"
+	}
+	ms := uint32(most.Milliseconds())
+	if ms == 0 { // it would mean the probe's default
+		return "overhead_cpu leaves no time for it"
+	}
+	ticket, err := s.ring.RequestReferences(ms)
+	if err != nil {
+		return err.Error()
+	}
+	u.ticket, u.asked, u.answered, u.newest = ticket, now, false, ringstore.Listed{}
+	return ""
+}
+
+// answer takes in the answer to the request ticket and all before it.
+func (u *unasked) answer(ticket uint32, a answer) {
+	x := ringstore.Listed{GC: a.got.GC, Objects: a.got.Objects}
+	if a.err != nil {
+		x = ringstore.Listed{Why: a.err.Error()}
+	}
+	if u.ticket != 0 && u.ticket <= ticket {
+		u.answered, u.newest = true, x
+	}
+	if ticket == u.scheduled {
+		u.spent += a.got.StopNS
+	}
+	u.fullKnown = u.fullKnown || u.full && x.Why == ""
+	u.full = false
+	for i := range u.waiting {
+		if w := &u.waiting[i]; w.ticket != 0 && w.ticket <= ticket {
+			w.ticket, w.listed = 0, x
+		}
+	}
+}
+
+// alarm begins an incident: it is kept when its listings are stored or refused, or have taken too long. heap: a listing
+// of the heap is under way.
+func (s *Session) alarm(now time.Time, h *shmring.Status, c cause, reason string, heap bool) {
+	u := &s.unasked
+	if s.hooks.Freeze == nil {
+		return
+	}
+	i := incident{reason: reason, until: now.Add(listingTime), heap: heap}
+	if !u.at[c].IsZero() && now.Sub(u.at[c]) < incidentListing {
+		i.listed.Why = "an incident for the same cause had one not long before"
+	} else if i.listed.Why = s.request(h, now, s.maxReferencePause()); i.listed.Why == "" {
+		u.at[c] = now
+		if i.listed = u.newest; !u.answered {
+			i.ticket = u.ticket
+		}
+	}
+	u.waiting = append(u.waiting, i)
+	s.freezeWaiting(now, false)
+}
+
+func (s *Session) maxReferencePause() time.Duration {
+	if s.steer.limits == nil {
+		return 0
+	}
+	return s.steer.limits.MaxReferencePause
+}
+
+// freezeWaiting keeps the incidents that need not wait any longer. ended: nothing more comes from the JVM.
+func (s *Session) freezeWaiting(now time.Time, ended bool) {
+	u := &s.unasked
+	still := u.waiting[:0]
+	for _, i := range u.waiting {
+		if !ended && now.Before(i.until) && (i.ticket != 0 || i.heap && s.alarms.stale) {
+			still = append(still, i)
+			continue
+		}
+		if i.ticket != 0 && ended {
+			i.listed.Why = "the JVM ended before it was taken"
+		} else if i.ticket != 0 {
+			i.listed.Why = "it was not finished within " + listingTime.String()
+		}
+		if s.hooks.Freeze != nil {
+			s.hooks.Freeze(i.reason, i.listed)
+		}
+	}
+	u.waiting = still
+}
+
+// stormBegins writes into the recording that a GC storm begins, behind the collection that ended at the time at, and
+// begins an incident.
+func (s *Session) stormBegins(at uint64, h *shmring.Status) {
+	x := s.alarms.storm.begins(at)
+	s.out.push(trace.EncodeMeta(trace.Meta{Storms: []trace.Storm{x}}))
+	s.alarm(time.Now(), h, causeStorm, x.String(), false)
+}
+
+// collected takes in what is in use after a collection of old space.
+func (s *Session) collected(p *trace.Pause, after uint64) {
+	u, most := &s.unasked, float64(s.in.jvm.MaxHeap)
+	if old := p.Kind == trace.PauseFull || p.Kind == trace.PauseMixed; old && most > 0 &&
+		float64(after) > nearlyFull*most && !u.fullKnown && time.Since(u.asked) > refusedAgain {
+		u.full = true
+	}
+}
+
+// listReferences asks for the reference listing that is due, if the overhead budget has twice the time for it.
+func (s *Session) listReferences(h *shmring.Status, now time.Time) {
+	u, l := &s.unasked, s.steer.limits
+	if l == nil || l.MaxReferencePause <= 0 || !s.in.known {
+		return
+	}
+	s.schedule(now, l.ReferencesInterval)
+	timed := !u.next.IsZero() && !now.Before(u.next)
+	if !timed && !u.full || !u.answered && now.Sub(u.asked) < listingTime {
+		return
+	}
+	most := l.MaxReferencePause
+	if g := s.steer.budget.governor; g != nil {
+		most = min(most, g.Room()/2)
+	}
+	was := u.ticket
+	if s.request(h, now, most) != "" { // it stays due
+		return
+	}
+	if u.ticket != was {
+		u.scheduled = u.ticket
+	}
+	if timed {
+		u.taken(now, s.began, l.ReferencesInterval)
+	}
+}
+
+// schedule sets when the first listing is due, or a later one that was refused: in an eighth of the interval.
+func (s *Session) schedule(now time.Time, every time.Duration) {
+	u := &s.unasked
+	if every != u.every { // a reload
+		u.every, u.next = every, time.Time{}
+	}
+	switch {
+	case every == 0:
+		u.next = time.Time{}
+	case u.next.IsZero() && every < 0:
+		u.next = s.began.Add(firstListing)
+	case u.next.IsZero(): // not at the same time in all JVMs of an agent
+		u.next = now.Add(every/2 + rand.N(every/2))
+	case every > 0 && u.ticket == u.scheduled && u.answered && u.newest.Why != "":
+		if again := u.asked.Add(max(every/8, refusedAgain)); again.Before(u.next) {
+			u.next = again
+		}
+	}
+}
+
+// taken sets when the next one is due. every below 0: when the recording is twice as old, so that the newest listing is
+// never older than half of it, and a long run has few.
+func (u *unasked) taken(now, began time.Time, every time.Duration) {
+	if every > 0 {
+		u.next = now.Add(every)
+		return
+	}
+	for u.next = began.Add(firstListing); !now.Before(u.next); {
+		u.next = began.Add(2 * u.next.Sub(began))
+	}
+}

@@ -1,0 +1,121 @@
+package session
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heapcam/heapcam/agent/session/sessiontest"
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/shmring"
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
+)
+
+// listed is the block of a probe that answers the request ticket, without an object.
+func listed(ticket, seq uint64, refused string) trace.Block {
+	b := trace.EncodeRefs(&trace.RefPart{Listing: ticket, N: 1, Flags: trace.RefFirst | trace.RefLast, HasAbout: true,
+		About: trace.References{Ticket: ticket, GC: 6, Time: 1e9, Objects: 5, Refused: refused}})
+	b.Seq = seq
+	return b
+}
+
+// TestIncidentListsReferences: a JVM runs out of memory. The session asks for a reference listing and keeps the
+// incident when it is answered, or when the JVM has ended; it asks for none where none may be taken. Each incident says
+// what became of its listing.
+func TestIncidentListsReferences(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		state   uint32 // of the probe's listings
+		pause   time.Duration
+		answers bool
+		refused string
+		want    ringstore.Listed
+	}{
+		{"listed", 1, time.Second, true, "", ringstore.Listed{GC: 6, Objects: 5}},
+		{"refused", 1, time.Second, true, "too large", ringstore.Listed{
+			Why: "no reference listing was taken: too large"}},
+		{"the JVM ends", 1, time.Second, false, "", ringstore.Listed{Why: "the JVM ended before it was taken"}},
+		{"switched off", 1, 0, false, "", ringstore.Listed{Why: "max_reference_pause is 0"}},
+		{"old probe", 0, time.Second, false, "", ringstore.Listed{Why: ErrNoReferences.Error()}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRigLater(t, &sessiontest.MemStore{}, &Limits{SamplingShare: -1, MaxReferencePause: c.pause})
+			got := make(chan ringstore.Listed, 9)
+			r.hooks.Freeze = func(_ string, l ringstore.Listed) { got <- l }
+			r.start()
+			r.p.Poke32(shmring.OffReferencesState, c.state)
+			m := tracetest.New(tracetest.Config{Seed: 4})
+			r.play(m, 5)
+			r.p.Poke64(shmring.OffExhausted, 1)
+			r.play(m, 1)
+			asked := func() uint64 { return r.p.Peek64(shmring.OffReferences) }
+			if c.answers || c.want.Why == "the JVM ended before it was taken" {
+				r.wait(func() bool { return asked() != 0 })
+				if ms := asked() >> 32; ms != uint64(c.pause.Milliseconds()) {
+					t.Errorf("the JVM may stop for %d ms", ms)
+				}
+				if len(got) != 0 {
+					t.Error("the incident did not wait")
+				}
+			}
+			if c.answers {
+				r.commit([]trace.Block{listed(uint64(uint32(asked())), 1<<20, c.refused)})
+				r.wait(func() bool { return len(got) > 0 })
+			}
+			r.commit([]trace.Block{m.End()})
+			r.p.State(shmring.StateGoodbye, "")
+			r.finish()
+			if len(got) != 1 {
+				t.Fatalf("%d incidents", len(got))
+			}
+			if x := <-got; x != c.want {
+				t.Errorf("%+v, not %+v", x, c.want)
+			}
+		})
+	}
+}
+
+// TestReferencesInTime: of a recording whose interval doubles a listing is asked for after a minute, two, four; each
+// hour of others; in no JVM without an interval. A heap that is nearly full has one of its own, once.
+func TestReferencesInTime(t *testing.T) {
+	began := time.Unix(1e9, 0)
+	asked := func(every time.Duration) string {
+		s := &Session{began: began}
+		var at []string
+		for now := began; now.Sub(began) < 150*time.Minute; now = now.Add(time.Minute) {
+			s.schedule(now, every)
+			if u := &s.unasked; !u.next.IsZero() && !now.Before(u.next) {
+				at = append(at, now.Sub(began).String())
+				u.taken(now, began, every)
+			}
+		}
+		return strings.Join(at, " ")
+	}
+	if got := asked(-1); got != "1m0s 2m0s 4m0s 8m0s 16m0s 32m0s 1h4m0s 2h8m0s" {
+		t.Errorf("doubling: %s", got)
+	}
+	if got := strings.Fields(asked(time.Hour)); len(got) != 2 {
+		t.Errorf("each hour: %s", got)
+	}
+	if got := asked(0); got != "" {
+		t.Errorf("without an interval: %s", got)
+	}
+	s := &Session{}
+	s.in.jvm.MaxHeap = 1000
+	u := &s.unasked
+	for _, p := range []struct {
+		kind, after uint64
+		want        bool
+	}{{trace.PauseYoung, 900, false}, {trace.PauseFull, 750, false}, {trace.PauseFull, 760, true}} {
+		if s.collected(&trace.Pause{Kind: p.kind}, p.after); u.full != p.want {
+			t.Errorf("%+v: %v", p, u.full)
+		}
+	}
+	u.ticket = 1
+	u.answer(1, answer{})
+	s.collected(&trace.Pause{Kind: trace.PauseFull}, 900)
+	if u.full {
+		t.Error("a heap that is nearly full is listed again")
+	}
+}

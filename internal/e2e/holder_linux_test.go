@@ -1,0 +1,61 @@
+package e2e
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// TestExhaustedHolder: nobody asks for a reference listing. A program keeps what it serves in a static map until its
+// memory is used up. The incident that heapcam keeps has a listing, and its report names the map.
+func TestExhaustedHolder(t *testing.T) {
+	t.Parallel()
+	for i, gc := range []string{"Serial", "G1"} {
+		t.Run(gc, func(t *testing.T) {
+			p := program{major: []int{17, 25}[i], gc: gc, heap: "96m", main: "Hoard", args: []string{"3500"},
+				limit: "64MiB"}
+			r := p.start(t)
+			r.wait(t)
+			n := &ringstore.Incidents{Dir: filepath.Join(r.out, "incidents")}
+			all, err := n.List()
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := -1
+			for k := range all {
+				if all[k].Reason == (trace.Exhausted{}).String() {
+					found = k
+				}
+			}
+			if found < 0 {
+				t.Fatalf("no incident of the exhaustion: %+v; %s", all, r.stderr.String())
+			}
+			x := all[found]
+			if x.References == nil || x.References.Objects == 0 && x.References.Why == "" {
+				t.Errorf("the incident does not say what became of its listing: %+v", x)
+			}
+			dir := n.Path(x.ID)
+			if listed, a := referenceListings(t, dir); len(listed) == 0 || a.Torn != 0 {
+				t.Fatalf("%d reference listings, %d torn; %+v", len(listed), a.Torn, x.References)
+			}
+			out, _, _ := heapcam(t, "report", dir)
+			if !strings.Contains(strings.Join(strings.Fields(out), " "), "static Hoard.orders") {
+				t.Errorf("the holder is not named:\n%s", out)
+			}
+			var doc struct {
+				Verdict string `json:"verdict"`
+			}
+			out, _, _ = heapcam(t, "incidents", "show", "--json", "--out", r.out, x.ID)
+			if err := json.Unmarshal([]byte(out), &doc); err != nil || !strings.Contains(doc.Verdict, "Hoard") {
+				t.Errorf("%v: %s", err, out)
+			}
+			out, _, _ = heapcam(t, "incidents", "show", "--out", r.out, x.ID)
+			t.Logf("%+v\n%s", x.References, out)
+			verify(t, r.recorded(t).dir, 0)
+		})
+	}
+}
