@@ -295,7 +295,7 @@ func ClassHistory(ctx context.Context, w io.Writer, format string, r *heap.Repla
 		if !c.Known {
 			return true
 		}
-		for _, k := range sites.MakeHistogram(r.View(), c).Classes {
+		for _, k := range sites.MakeHistogram(r.View(), c, nil).Classes {
 			err = cmp.Or(err, t.put(HistoryRow{GC: c.GC, JVMGC: c.JVMGC,
 				TimeMS: collection.Wall(r.Symbols, c.End()).UnixMilli(), PauseNS: c.Dur,
 				Class: sites.WithLoader(k.Class, k.Loader), Objects: k.Objects, Bytes: k.Bytes}))

@@ -99,7 +99,8 @@ type Liveness struct {
 
 	number uint64
 	addr   []uint32
-	typ    []uint32 // id + 1
+	typ    []uint32 // id
+	words  []uint32 // size; 0: what fills a hole
 	level  []graph.Level
 }
 
@@ -109,9 +110,11 @@ func newLiveness(l *references.Listing) (*Liveness, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Liveness{Missing: l.Missing, addr: l.Addr, typ: make([]uint32, len(l.Addr)), level: level}
+	x := &Liveness{Missing: l.Missing, addr: l.Addr, typ: make([]uint32, len(l.Addr)), words: l.Words, level: level}
 	for i, c := range l.Code {
-		x.typ[i] = l.Shapes[c].Type
+		if x.typ[i] = l.Shapes[c].Type; l.Shapes[c].Kind == references.Filler {
+			x.words[i] = 0
+		}
 	}
 	return x, nil
 }
@@ -129,8 +132,10 @@ func (l *Liveness) Of(word uint64, typ uint32) Reach {
 	if !ok || l.typ[i] != typ {
 		return Freed
 	}
-	return [...]Reach{graph.Kept: Live, graph.Weakly: Weak, graph.Unreached: Unreached}[l.level[i]]
+	return reaches[l.level[i]]
 }
+
+var reaches = [...]Reach{graph.Kept: Live, graph.Weakly: Weak, graph.Unreached: Unreached}
 
 // Sum counts samples, and the objects and bytes that these stand for.
 type Sum struct {

@@ -66,8 +66,18 @@ func TestLiveness(t *testing.T) {
 		}
 	}
 	replay := heap.NewReplay(open())
-	if _, err := replay.Next(); err != nil {
+	c, err := replay.Next()
+	if err != nil {
 		t.Fatal(err)
+	}
+	old, types := x.BySpace(replay.View().Spaces(c.Spaces), Old)
+	if gone := old.Dead(); old.Weak.Objects != 4 || old.Unreached.Objects != 2 || old.Unreached.Bytes != 2*32 ||
+		gone.Objects != 6 || types[l.Shape(dead).Type].Weak.Objects != 4 {
+		t.Errorf("in old space: %+v", old)
+	}
+	if young, _ := x.BySpace(replay.View().Spaces(c.Spaces), func(k uint64) bool { return !Old(k) }); young.All() !=
+		(heap.Count{}) {
+		t.Errorf("elsewhere: %+v", young)
 	}
 	got := x.Sampled(replay.View(), func(*heap.Sample) bool { return true })
 	if got.Live.Samples != 8 || got.Weak.Samples != 4 || got.Unreached.Samples != 2 || got.Weak.Objects != 4 ||

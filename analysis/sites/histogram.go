@@ -17,6 +17,10 @@ type ClassRow struct {
 	Objects uint64 `json:"objects"`
 	Bytes   uint64 `json:"bytes"`
 	Filler  bool   `json:"filler,omitempty"`
+	// Of these, what nothing kept alive when references were listed after the collection.
+	DeadObjects uint64 `json:"dead_objects,omitempty"`
+	// Bytes of these dead objects.
+	DeadBytes uint64 `json:"dead_bytes,omitempty"`
 }
 
 // Histogram is the whole of `heapcam histogram`.
@@ -33,12 +37,20 @@ type Histogram struct {
 	Coverage *Coverage `json:"coverage,omitempty"`
 	// Uncompacted says that dead objects of regions that G1 did not compact may count.
 	Uncompacted bool `json:"may_count_dead,omitempty"`
+	// Reached says that references were listed after the collection, so that dead objects are known.
+	Reached bool `json:"reached,omitempty"`
+	// Of all objects, what nothing kept alive then.
+	DeadObjects uint64 `json:"dead_objects,omitempty"`
+	// Bytes of these dead objects.
+	DeadBytes uint64 `json:"dead_bytes,omitempty"`
 }
 
-// MakeHistogram counts the state of r, which is positioned after c, by class; the largest first.
-func MakeHistogram(r *heap.View, c *heap.Collection) *Histogram {
+// MakeHistogram counts the state of r, which is positioned after c, by class; the largest first. dead, by type, is what
+// nothing keeps alive; nil: it is not known.
+func MakeHistogram(r *heap.View, c *heap.Collection, dead map[uint32]heap.Count) *Histogram {
 	h := &Histogram{Schema: "heapcam.histogram/1", GC: c.GC, JVMGC: c.JVMGC,
-		Time: collection.Wall(r.Symbols, c.End()), Classes: []ClassRow{}, Uncompacted: r.Uncompacted}
+		Time: collection.Wall(r.Symbols, c.End()), Classes: []ClassRow{}, Uncompacted: r.Uncompacted,
+		Reached: dead != nil}
 	at := map[Class]int{}
 	var classes []Class
 	for id, n := range r.Totals.PerType() {
@@ -56,6 +68,12 @@ func MakeHistogram(r *heap.View, c *heap.Collection) *Histogram {
 		}
 		h.Classes[i].Objects += n.Objects
 		h.Classes[i].Bytes += n.Bytes
+		d := dead[uint32(id)]
+		d.Objects, d.Bytes = min(d.Objects, n.Objects), min(d.Bytes, n.Bytes)
+		h.Classes[i].DeadObjects += d.Objects
+		h.Classes[i].DeadBytes += d.Bytes
+		h.DeadObjects += d.Objects
+		h.DeadBytes += d.Bytes
 		h.Objects += n.Objects
 		h.Bytes += n.Bytes
 	}

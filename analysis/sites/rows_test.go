@@ -73,7 +73,7 @@ func TestChildrenAddUp(t *testing.T) {
 				}
 			}
 			want := map[string]sum{}
-			for _, c := range MakeHistogram(r.View(), last).Classes {
+			for _, c := range MakeHistogram(r.View(), last, nil).Classes {
 				k := c.Class + c.Loader
 				want[k] = sum{want[k].objects + c.Objects, want[k].bytes + c.Bytes}
 			}

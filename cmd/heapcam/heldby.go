@@ -15,20 +15,28 @@ import (
 // mostHeld is the share of a data structure that one holder has if a verdict names it.
 const mostHeld = 0.5
 
-// heldBy names what holds most of what sites allocated, by the newest reference listing of a recording; "" if there is
-// none, if it cannot be read, or if no holder has most of it. The listing is read when the first verdict asks.
+// heldBy names what holds most of what sites allocated, by a reference listing of a recording: the newest one after a
+// collection whose state is known, as that of each is not in a storm. It gives "" if there is none, if it cannot be
+// read, or if no holder has most of it. The listing is read when the first verdict asks.
 func heldBy(rec *ringstore.Recording) func([]sites.Key) ui.Flow {
 	load := sync.OnceValues(func() (*retention.Heap, *heap.View) {
-		o := retaining{at: "last"}
-		h, err := o.load(rec)
+		reaches, done, err := settledReaches(rec)
+		defer done()
 		if err != nil {
 			return nil, nil
 		}
-		v, _, _, err := stateAt(rec, strconv.FormatUint(h.About.GC, 10), false)
-		if err != nil || v.State == nil {
-			return nil, nil
+		gcs := reaches.GCs()
+		for i := len(gcs) - 1; i >= max(0, len(gcs)-mostSettled); i-- {
+			o := retaining{at: strconv.FormatUint(gcs[i], 10)}
+			v, _, _, err := stateAt(rec, o.at, false)
+			if err != nil || v.State == nil {
+				continue
+			}
+			if h, err := o.load(rec); err == nil {
+				return h, v
+			}
 		}
-		return h, v
+		return nil, nil
 	})
 	return func(keys []sites.Key) ui.Flow {
 		h, v := load()

@@ -30,7 +30,8 @@ func newHistogramCmd() *cobra.Command {
 		Long: `Use it like jmap -histo, for any collection in the recording.
 
 The figures do not include eden. "Live" means not known to be dead: in old space a dead object stays until a
-collection of its space removes it.
+collection of its space removes it. Where references were listed after the collection (heapcam references), the
+verb shows what of each class is such garbage.
 
 --sites also shows live objects by allocation site. The site of a sampled object is exact. Each sample stands for other
 objects of its class, as many as its size and the sampling interval say. These are the figures of all verbs. The
@@ -61,7 +62,7 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 	if err != nil {
 		return err
 	}
-	h := sites.MakeHistogram(r, c)
+	h := sites.MakeHistogram(r, c, deadAfter(rec, r, c))
 	if o.sites {
 		h.Sites = sites.Live(r, known)
 		h.Coverage = &known.Newest
@@ -75,13 +76,23 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 	if h.Uncompacted {
 		ui.Paragraph(w, "", 0, collection.MayCountDead)
 	}
-	ui.Fprintf(w, "\n%12s  %11s  %8s  %s\n", "OBJECTS", "BYTES", "SHARE", "CLASS")
+	dead := func(uint64) ui.Text { return "" }
+	if h.Reached {
+		ui.Paragraph(w, "", 0, ui.Flowf("Nothing keeps %s of these alive (%s, %s): they are garbage that has not been "+
+			"collected yet.", ui.Flow(ui.Plural(h.DeadObjects, "object")), ui.Flow(ui.Bytes(h.DeadBytes)),
+			ui.Flow(ui.Part(h.DeadBytes, h.Bytes))))
+		dead = func(n uint64) ui.Text { return ui.Sprintf("%11s  ", ui.Bytes(n)) }
+		ui.Fprintf(w, "\n%12s  %11s  %11s  %8s  %s\n", "OBJECTS", "BYTES", "GARBAGE", "SHARE", "CLASS")
+	} else {
+		ui.Fprintf(w, "\n%12s  %11s  %8s  %s\n", "OBJECTS", "BYTES", "SHARE", "CLASS")
+	}
 	for i, r := range h.Classes {
 		if o.top > 0 && i == o.top {
 			ui.Fprintf(w, "%d more classes; --top 0 shows all\n", len(h.Classes)-o.top)
 			break
 		}
-		ui.Beside(w, ui.Sprintf("%12d  %11s  %8s  ", r.Objects, ui.Bytes(r.Bytes), ui.Part(r.Bytes, h.Bytes)),
+		ui.Beside(w, ui.Sprintf("%12d  %11s  %s%8s  ", r.Objects, ui.Bytes(r.Bytes), dead(r.DeadBytes),
+			ui.Part(r.Bytes, h.Bytes)),
 			ui.Sprintf("%s", sites.WithLoader(r.Class, r.Loader)))
 	}
 	if o.sites {

@@ -149,3 +149,16 @@ func TestHolderFlow(t *testing.T) {
 		}
 	}
 }
+
+// TestGarbageIsApart: where references were listed, histogram and report say what is garbage that was not collected.
+// TestExhaustedHolder has the figures of a JVM.
+func TestGarbageIsApart(t *testing.T) {
+	dir, _, _ := shop(t, "")
+	if out, code := heapcam("histogram", dir); code != 0 || !strings.Contains(out, "GARBAGE") {
+		t.Errorf("status %d:\n%s", code, out)
+	}
+	out, _ := heapcam("report", dir)
+	if !strings.Contains(out, "in old space after collection 1: it was not collected") {
+		t.Errorf("the report:\n%s", out)
+	}
+}

@@ -53,7 +53,11 @@ func reportOn(progress io.Writer, path string) (*analysis.Report, error) {
 	defer rec.Close()
 	return indexed(ownIndex(), reportResult, rec.Path, func() (rep *analysis.Report, err error) {
 		took, leaking := cost.New(), leakOptions(rec, leak.DefaultMinGrowth)
-		watch := func(b trace.Block) { _ = took.Add(b) } // the replay tells what is damaged
+		listed := false
+		watch := func(b trace.Block) {
+			_ = took.Add(b) // the replay tells what is damaged
+			listed = listed || b.Kind == trace.KindRefs
+		}
 		err = countWatched(rec, watch, func(r heap.Reader) (bool, error) {
 			if rep != nil { // all but the verdicts is known
 				ui.Fprintf(progress, "heapcam: to confirm a leak, all objects are replayed: this takes longer\n")
@@ -75,6 +79,9 @@ func reportOn(progress io.Writer, path string) (*analysis.Report, error) {
 		if err == nil {
 			took.Close()
 			rep.Account(took)
+			if listed {
+				rep.Garbage = garbage(rec)
+			}
 		}
 		return rep, err
 	})

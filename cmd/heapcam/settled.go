@@ -7,12 +7,14 @@ import (
 
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/analysis/retention"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/heap/reflisting"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // mostSettled bounds the reference listings that a verdict reads: the newest of a recording.
@@ -29,17 +31,8 @@ func leakOptions(rec *ringstore.Recording, least float64) leak.Options {
 // unreached gives the samples that reference listings did not reach, by collection. A listing that cannot be read, or
 // that lacks roots that may hold an application's objects, says nothing: then it is not in the result.
 func unreached(rec *ringstore.Recording) map[uint64]map[uint64]bool {
-	var open []*source
-	defer func() {
-		for _, s := range open {
-			s.Close()
-		}
-	}()
-	reaches, err := retention.NewReaches(func() reflisting.Source {
-		s := newSource(rec.Files...)
-		open = append(open, s)
-		return s
-	})
+	reaches, done, err := settledReaches(rec)
+	defer done()
 	if err != nil {
 		return nil
 	}
@@ -63,6 +56,67 @@ func unreached(rec *ringstore.Recording) map[uint64]map[uint64]bool {
 		out[gc] = dead
 	}
 	return out
+}
+
+// settledReaches finds the reference listings of a recording. done closes what they read.
+func settledReaches(rec *ringstore.Recording) (r *retention.Reaches, done func(), err error) {
+	var open []*source
+	done = func() {
+		for _, s := range open {
+			s.Close()
+		}
+	}
+	r, err = retention.NewReaches(func() reflisting.Source {
+		s := newSource(rec.Files...)
+		open = append(open, s)
+		return s
+	})
+	return r, done, err
+}
+
+// deadAfter gives, by type, what nothing kept alive after the collection c, whose state is v; nil if no reference
+// listing says that.
+func deadAfter(rec *ringstore.Recording, v *heap.View, c *heap.Collection) map[uint32]heap.Count {
+	reaches, done, err := settledReaches(rec)
+	defer done()
+	if err != nil {
+		return nil
+	}
+	l, err := reaches.After(c.GC)
+	if err != nil || l == nil || !l.Settles() {
+		return nil
+	}
+	_, types := l.BySpace(v.Spaces(c.Spaces), func(kind uint64) bool {
+		return kind == trace.SpaceSurvivor || retention.Old(kind)
+	})
+	out := map[uint32]heap.Count{}
+	for id, t := range types {
+		out[id] = t.Dead()
+	}
+	return out
+}
+
+// garbage says how much of old space was garbage when references were listed last; nil if that is not known.
+func garbage(rec *ringstore.Recording) *analysis.Garbage {
+	reaches, done, err := settledReaches(rec)
+	defer done()
+	if err != nil {
+		return nil
+	}
+	gcs := reaches.GCs()
+	for i := len(gcs) - 1; i >= max(0, len(gcs)-mostSettled); i-- {
+		l, err := reaches.After(gcs[i])
+		if err != nil || l == nil || !l.Settles() {
+			continue
+		}
+		v, c, _, err := stateAt(rec, strconv.FormatUint(gcs[i], 10), true)
+		if err != nil {
+			continue
+		}
+		all, _ := l.BySpace(v.Spaces(c.Spaces), retention.Old)
+		return &analysis.Garbage{GC: gcs[i], Old: all.All().Bytes, Unreached: all.Unreached.Bytes, Weak: all.Weak.Bytes}
+	}
+	return nil
 }
 
 // settle has the agent take a reference listing of a JVM that it records, and gives the folder of the recording.

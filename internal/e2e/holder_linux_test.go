@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +10,35 @@ import (
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
+
+// holdGarbage holds the histogram after the collection of the newest reference listing, and the line of the report,
+// against each other.
+func holdGarbage(t *testing.T, dir, report string) {
+	t.Helper()
+	var r struct {
+		Garbage *struct {
+			GC        uint64 `json:"gc"`
+			Old       uint64 `json:"old_bytes"`
+			Unreached uint64 `json:"unreached_bytes"`
+			Weak      uint64 `json:"weak_bytes"`
+		} `json:"garbage"`
+	}
+	heapcamJSON(t, &r, "report", dir)
+	if r.Garbage == nil || !strings.Contains(report, "Garbage") {
+		t.Fatalf("the report says nothing of garbage:\n%s", report)
+	}
+	var h struct {
+		Bytes   uint64 `json:"bytes"`
+		Dead    uint64 `json:"dead_bytes"`
+		Reached bool   `json:"reached"`
+	}
+	heapcamJSON(t, &h, "histogram", "--at", fmt.Sprint(r.Garbage.GC), dir)
+	// Young objects count in the histogram alone.
+	if dead := r.Garbage.Unreached + r.Garbage.Weak; !h.Reached || h.Dead < dead || h.Dead-dead > h.Bytes/10 {
+		t.Errorf("garbage %+v in old space; the histogram: %+v", *r.Garbage, h)
+	}
+	t.Logf("%+v %+v", *r.Garbage, h)
+}
 
 // TestExhaustedHolder: nobody asks for a reference listing. A program keeps what it serves in a static map until its
 // memory is used up. The incident that heapcam keeps has a listing, and its report names the map.
@@ -46,6 +76,7 @@ func TestExhaustedHolder(t *testing.T) {
 			if !strings.Contains(strings.Join(strings.Fields(out), " "), "static Hoard.orders") {
 				t.Errorf("the holder is not named:\n%s", out)
 			}
+			holdGarbage(t, dir, out)
 			var doc struct {
 				Verdict string `json:"verdict"`
 			}
