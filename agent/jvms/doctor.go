@@ -60,7 +60,7 @@ func Doctor(j JVM) Verdict {
 			"the JVM runs as user %s, and this user may not inspect it", userName(j.UID))
 	case j.other != "":
 		return no(NotHotSpot, fmt.Sprintf("run the program on a HotSpot JDK of %d or later", tested[0]),
-			"it is %s: heapcam records HotSpot JVMs alone", j.other)
+			"it is %s: heapcam records only HotSpot JVMs", j.other)
 	case j.Collector != "" && !slices.Contains(recorded, j.Collector):
 		return no(BadCollector, "start the JVM with -XX:+UseG1GC, -XX:+UseParallelGC or -XX:+UseSerialGC",
 			"the collector %s is not supported", j.Collector)

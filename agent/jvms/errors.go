@@ -16,7 +16,7 @@ type NotFoundError struct {
 
 func (e *NotFoundError) Error() string {
 	if e.NativeImage {
-		return fmt.Sprintf("process %s is %s, which has no JVM: heapcam records HotSpot JVMs alone", e.Ref, nativeImage)
+		return fmt.Sprintf("process %s is %s, which has no JVM: heapcam records only HotSpot JVMs", e.Ref, nativeImage)
 	}
 	if e.Process {
 		return fmt.Sprintf("process %s is not a JVM", e.Ref)

@@ -159,7 +159,7 @@ func TestOtherVMs(t *testing.T) {
 			if v.Problem != c.want || v.Recordable != (c.want == OK) {
 				t.Errorf("%+v of %+v", v, j)
 			}
-			if c.want == NotHotSpot && (v.Reason != "it is Eclipse OpenJ9: heapcam records HotSpot JVMs alone" ||
+			if c.want == NotHotSpot && (v.Reason != "it is Eclipse OpenJ9: heapcam records only HotSpot JVMs" ||
 				v.Remedy == "") {
 				t.Errorf("%+v", v)
 			}
@@ -197,7 +197,7 @@ func TestNativeImage(t *testing.T) {
 		t.Skipf("not run: a native image (objcopy: %v: %s)", err, out)
 	}
 	for program, want := range map[string]string{
-		image: "is a GraalVM native image, which has no JVM: heapcam records HotSpot JVMs alone",
+		image: "is a GraalVM native image, which has no JVM: heapcam records only HotSpot JVMs",
 		sleep: "is not a JVM",
 	} {
 		c := exec.Command(program, "600")

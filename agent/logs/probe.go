@@ -29,7 +29,7 @@ var Probe = []ProbeLine{
 		"The JVM is not HotSpot.", "use a HotSpot JDK that heapcam supports"},
 	{warn, "not recording this JVM: JDK %d is too old: heapcam records JDK %d and later",
 		"The JDK is older than those that heapcam supports.", "use a newer JDK"},
-	{warn, "not recording this JVM: %s is not HotSpot: heapcam records HotSpot JVMs alone",
+	{warn, "not recording this JVM: %s is not HotSpot: heapcam records only HotSpot JVMs",
 		"The JVM is OpenJ9 or a native image, or exports no tables of HotSpot's.",
 		"use a HotSpot JDK that heapcam supports"},
 	{info, "JDK %d is untested: the heap is walked once more after each of the first %d collections",
@@ -56,7 +56,7 @@ var Probe = []ProbeLine{
 	{info, "sampled stacks: %llu of %llu that were compared differed from the JVM's; it is asked for all from now on",
 		"The probe reads most stacks of sampled allocations itself, and compares some with what the JVM says. " +
 			"Sampling costs more from here on.", "report it as a defect"},
-	{warn, "recording samples alone: %d collections in a row could not be read, most likely because of unloaded " +
+	{warn, "recording only samples: %d collections in a row could not be read, most likely because of unloaded " +
 		"classes; next attempt after %u collections, later attempts after up to %d",
 		"The heap holds objects of classes that were unloaded before the probe was attached.",
 		"load the probe at the start of the JVM"},

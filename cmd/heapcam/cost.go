@@ -174,10 +174,10 @@ func printCost(w io.Writer, c *cost.Cost) error {
 	t.Write(w)
 	ui.Fprintf(w, "\n")
 	ui.Paragraph(w, "", 0, "MINUTE: local time at which it begins. PAUSES: all GC pauses, heapcam's part included. "+
-		"The other times are what heapcam took. IN PAUSES: it made ordinary pauses longer by this. SYNC POINTS: their "+
-		"number, and by how much they made pauses longer. STOPS: pauses for heapcam alone. SAMPLING: time of the "+
-		"application's threads. LONGEST: the most that it added to one pause. SHARE: heapcam's part of the time. ≥: "+
-		"at least, because the recording has not yet all of sampling.")
+		"The other times are what heapcam took. IN PAUSES: what it added to ordinary pauses. SYNC POINTS: their "+
+		"number, and what they added to pauses. STOPS: pauses that heapcam caused itself. SAMPLING: time that the "+
+		"application's threads spent in sampling. LONGEST: the most that heapcam added to one pause. SHARE: heapcam's "+
+		"share of the time. ≥: at least, because the newest cost of sampling is not in the recording yet.")
 	if len(c.Events) > 0 {
 		ui.Section(w, "What changed the cost")
 	}

@@ -185,13 +185,14 @@ func newHoldersCmd() *cobra.Command {
 		Short: "Show what keeps objects alive",
 		Long: `Use it when you know what grows, and want to know why it is not collected.
 
-For each part of the objects the verb prints a path from a root to the object that holds the part, and the commonest
-way from there to the objects. All paths to the part lead through its holder. A holder has at least 5 % of the bytes;
-what is held in other ways is added up. Objects that weak or phantom references alone lead to, and objects that nothing
-leads to, have lines of their own.
+A holder is an object through which all paths from the roots to some of these objects lead. For each holder the verb
+prints a path from a root to it, and the most frequent way from it to the objects. It prints holders of at least 5 % of
+the bytes, and adds up all others. Objects to which only weak or phantom references lead, and objects to which nothing
+leads, have lines of their own.
 
-Soft references hold what they lead to: such a path says "(soft)". Without a flag the verb shows what holds the whole
-heap. --site counts each sampled object with the objects that it stands for; they are estimates.` +
+Soft references keep objects alive, so they count: such a path has the mark "(soft)". Without a flag the verb shows what
+holds the whole heap. With --site the figures are estimates: a sampled object also counts for the objects that were not
+sampled.` +
 			listingHelp + fileHelp,
 		Example: `  heapcam holders incident.heapcam --class com.shop.Order
   heapcam holders incident.heapcam --site OrderService.create
@@ -299,7 +300,7 @@ func newDominatorsCmd() *cobra.Command {
 		Short: "Show which objects or classes retain most memory",
 		Long: `Use it to find what would free most memory if it were gone.
 
-An object retains itself and all that can be reached through it alone. --by groups the objects: by class, class loader,
+An object retains itself and all that can be reached only through it. --by groups the objects: by class, class loader,
 package or allocation site. What a group retains counts each byte once. --by site groups sampled objects only.` +
 			listingHelp + fileHelp,
 		Example: `  heapcam dominators incident.heapcam

@@ -23,9 +23,9 @@ func newLifetimesCmd() *cobra.Command {
 		Short: "Show how long objects live, by class, size or allocation site",
 		Long: `Use it to see which objects die young and which reach old space, independent of the heap's sizes.
 
-A lifetime is counted in bytes that the program allocated while the object lived. A collection shows only that an object
-has died since the collection before; the verb prints the likeliest distribution. Of a recording at depth full it counts
-every object. At depth survivors it counts sampled allocations only, and so it does by site. ` + fileHelp,
+A lifetime is the number of bytes that the program allocated while the object lived. A collection only shows that an
+object died after the collection before it, so the verb estimates the most likely distribution. In a recording at depth
+full it counts every object. At depth survivors, and with --by site, it counts only sampled allocations. ` + fileHelp,
 		Example: `  heapcam lifetimes incident.heapcam
   heapcam lifetimes --by site --top 5 incident.heapcam`,
 		Args: exactly(1, readingArg),

@@ -38,10 +38,10 @@ func newPullCmd() *cobra.Command {
 		Long: `Use it after an incident, or to read a recording on another machine. It works while the JVM runs and
 after it has ended.
 
-The file contains whole ring files: at least what you ask for, as far as the ring still has it. It can be read alone.
-It holds types, sizes,
-addresses and allocation sites, never the value of a field. If there is only one recording, you need not name a JVM.
-The verb reports how much more the file contains than you asked for, or how much is missing.
+The file contains whole ring files: at least what you ask for, as far as the recording still has it. To read it you
+need nothing else. It holds types, sizes, addresses and allocation sites, never the value of a field. If there is only
+one recording, you need not name a JVM. The verb reports how much more the file contains than you asked for, or how
+much is missing.
 
 --exact cuts at collections instead. It leaves out every collection that ended after --until. It begins at the last
 sync point before --since, because a recording can only begin at a sync point.

@@ -69,9 +69,9 @@ func newVerifyCmd() *cobra.Command {
 		Long: `Use it on recordings that you want to rely on, and after a disk failed.
 
 The verb reads every byte and replays the recording. At each sync point it compares the replayed heap with the list of
-live objects there: address, type and size of every object. Then it replays each ring file alone. Some collectors
+live objects there: address, type and size of every object. Then it replays each ring file on its own. Some collectors
 change objects in ways that the recording does not show, such as fillers of G1. The verb counts such differences by
-name; they are no mismatch. Any other difference is a mismatch:
+name, and they are no mismatch. Any other difference is a mismatch:
 
 - missing: the replayed heap has an object that the list does not have.
 - extra: the list has an object that the replayed heap does not have.

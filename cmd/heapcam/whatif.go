@@ -35,10 +35,10 @@ The verb takes from the recording when each object was allocated and when it die
 other heaps. First it predicts the recorded configuration itself, and prints measured against predicted. If these differ
 by more than 15 %, the model does not fit the program, and the verb says why.
 
-Each prediction has an interval. It covers what the recording leaves open: the time of death of an object lies between
-two collections. Sizes are fixed, as with -Xms equal to -Xmx, -Xmn and -XX:-UseAdaptiveSizePolicy. Record
-with such flags, the Serial or the Parallel collector, and an old space so small that full collections happen. The best
-depth is full: then young generations down to 1/32 of the recorded one can be predicted, else down to 1/4.
+Each prediction has an interval, because the recording shows only between which collections an object died. The verb
+assumes heap sizes that never change. So record with the Serial or the Parallel collector, and with fixed sizes: -Xms
+equal to -Xmx, -Xmn, and -XX:-UseAdaptiveSizePolicy. Choose an old space so small that full collections happen. With
+depth full the verb can predict young generations down to 1/32 of the recorded one, with depth survivors down to 1/4.
 
 Without sizes the verb predicts a grid around the recorded ones. --goal tries a finer grid, and prints the flags of the
 smallest heap that meets the goal at the upper end of its interval. ` + fileHelp,

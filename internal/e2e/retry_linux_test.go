@@ -21,7 +21,7 @@ func TestRetry(t *testing.T) {
 		if rec.collections < 36 {
 			t.Fatalf("%d collections: the test needs some after the wait", rec.collections)
 		}
-		if log := r.stderr.String(); strings.Count(log, "recording samples alone") != 1 ||
+		if log := r.stderr.String(); strings.Count(log, "recording only samples") != 1 ||
 			strings.Contains(log, "stopped recording") {
 			t.Errorf("the wait must be logged once, and the recording go on:\n%s", log)
 		}

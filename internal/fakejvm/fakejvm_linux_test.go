@@ -125,7 +125,7 @@ func refusesOthers(t *testing.T, tables, none jvm) {
 	} {
 		said, log, err := c.of.run("", "3", "end", "21.0.5", c.name)
 		if err != nil || !strings.HasPrefix(said, "3 collections, ") || !strings.Contains(said, " 0 agent threads") ||
-			log != "heapcam: not recording this JVM: "+c.want+": heapcam records HotSpot JVMs alone\n" {
+			log != "heapcam: not recording this JVM: "+c.want+": heapcam records only HotSpot JVMs\n" {
 			t.Errorf("%q: %v, %q, %q", c.name, err, said, log)
 		}
 	}

@@ -117,7 +117,7 @@ static bool is_hotspot(JavaVM *v) {
     bool is = library && os_symbol(library, "gHotSpotVMStructs");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) is = is && !strstr(name, others[i]);
     if (!is)
-        log_line("not recording this JVM: %s is not HotSpot: heapcam records HotSpot JVMs alone",
+        log_line("not recording this JVM: %s is not HotSpot: heapcam records only HotSpot JVMs",
                  name[0] ? name : "this VM");
     return is;
 }

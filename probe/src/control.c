@@ -151,7 +151,7 @@ static void look_after_samples(struct turn *t) {
 
 static void log_retry(struct turn *t) {
     if (t->retry || !(t->retry = retry_after_epochs())) return; // once
-    log_line("recording samples alone: %d collections in a row could not be read, most likely because of unloaded "
+    log_line("recording only samples: %d collections in a row could not be read, most likely because of unloaded "
              "classes; next attempt after %u collections, later attempts after up to %d",
              FAULTS_IN_A_ROW, (unsigned)t->retry, RETRY_MOST);
 }
