@@ -427,6 +427,7 @@ int main(int argc, char **argv) {
     if (last_enabled) last_callbacks.VMInit(&last_ti, &env, NULL);
     AcquireSRWLockExclusive(&world);
     HANDLE neighbour = CreateThread(NULL, 0, faults, NULL, 0, NULL);
+    while (!touched) Sleep(1); // a run may be over before that thread begins
     for (int i = 1; i <= collections; i++) {
         if (i == collections / 2) boot.klasses = &klasses[LATE];
         fill_eden(i > collections / 2);
