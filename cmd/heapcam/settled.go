@@ -67,7 +67,7 @@ func settledReaches(rec *ringstore.Recording) (r *retention.Reaches, done func()
 		}
 	}
 	r, err = retention.NewReaches(func() reflisting.Source {
-		s := newSource(rec.Files...)
+		s := newCensusSource(rec.Files...) // listings have no tokens of epochs
 		open = append(open, s)
 		return s
 	})
