@@ -125,6 +125,9 @@ func (s *Session) references(b trace.Block, p *trace.RefPart, start uint64) {
 		s.stamp(p.About.Time)
 		r.listing, r.next, r.about, r.bytes, r.err = p.Listing, 1, p.About, 0, nil
 	}
+	if r.listing == 0 && s.out.skipTo > 0 { // an agent before stored the parts before it
+		r.listing, r.next = p.Listing, p.N
+	}
 	if r.err == nil && (p.Listing != r.listing || p.N != r.next) {
 		r.listing, r.err = p.Listing, errTorn
 	}

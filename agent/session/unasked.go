@@ -104,6 +104,9 @@ func (u *unasked) answer(ticket uint32, a answer) {
 	if ticket == u.scheduled {
 		u.spent += a.got.StopNS
 	}
+	if ticket == 0 { // of an agent before
+		return
+	}
 	u.fullKnown = u.fullKnown || u.full && x.Why == ""
 	u.full = false
 	for i := range u.waiting {

@@ -119,3 +119,53 @@ func TestReferencesInTime(t *testing.T) {
 		t.Error("a heap that is nearly full is listed again")
 	}
 }
+
+// TestListingIsCutOff: between two parts of a reference listing the JVM ends, or the agent is replaced. The JVM's
+// incident says that there is none; the next agent stores the rest.
+func TestListingIsCutOff(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		mem := &sessiontest.MemStore{}
+		r := newRigLater(t, mem, &Limits{SamplingShare: -1, MaxReferencePause: time.Second})
+		got := make(chan ringstore.Listed, 9)
+		r.hooks.Freeze = func(_ string, l ringstore.Listed) { got <- l }
+		r.start()
+		r.p.Poke32(shmring.OffReferencesState, 1)
+		m := tracetest.New(tracetest.Config{Seed: 4})
+		r.play(m, 5)
+		r.p.Poke64(shmring.OffExhausted, 1)
+		r.play(m, 1)
+		r.wait(func() bool { return r.p.Peek64(shmring.OffReferences) != 0 })
+		first := trace.EncodeRefs(&trace.RefPart{Listing: 1, N: 1, Flags: trace.RefFirst, HasAbout: true,
+			About: trace.References{Ticket: 1, GC: 6, Time: 1e9, Objects: 5}})
+		first.Seq = 1 << 20
+		r.commit([]trace.Block{first})
+		r.drained()
+		if again {
+			r.stop()
+			r.start()
+			last := trace.EncodeRefs(&trace.RefPart{Listing: 1, N: 2, Flags: trace.RefLast})
+			last.Seq = 1<<20 + 1
+			r.commit([]trace.Block{last})
+			r.drained()
+		}
+		r.p.State(shmring.StateGoodbye, "")
+		r.finish()
+		if x := <-got; x.Why != "the JVM ended before it was taken" {
+			t.Errorf("%+v", x)
+		}
+		parts := 0
+		for _, f := range mem.Files() {
+			for b, err := range trace.Blocks(f) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b.Kind == trace.KindRefs {
+					parts++
+				}
+			}
+		}
+		if want := map[bool]int{false: 1, true: 2}[again]; parts != want {
+			t.Errorf("again %v: %d parts are stored, %d were sent", again, parts, want)
+		}
+	}
+}
