@@ -61,8 +61,8 @@ func (r *Report) WriteText(w io.Writer) {
 		ui.Fprintf(w, "%d more rows; --top 0 shows all\n", r.Left)
 	}
 	ui.Fprintf(w, "\n")
-	ui.Paragraph(w, "", 0, "-: the recording is too short to say. CURVE: share that lives longer, by the logarithm "+
-		"of the "+
-		"age. OVER: share that lives longer. Deaths are known to lie between two collections; the curve is the "+
-		"likeliest one (Turnbull).")
+	ui.Paragraph(w, "", 0, "MEDIAN, 90 %: half, or 90 %, of the bytes live shorter than this. OVER: share of the "+
+		"bytes that live longer than this. CURVE: the same share at ages that double from bar to bar. -: the "+
+		"recording is too short to say. A recording shows only between which collections an object died, so all "+
+		"shares are estimates (Turnbull's method).")
 }

@@ -162,7 +162,7 @@ function nothing(r) {
     h(
       'p',
       { class: 'bar' },
-      h('button', { type: 'button', id: 'near', click: load }, 'What nearly was one, and why not'),
+      h('button', { type: 'button', id: 'near', click: load }, 'What grew and is no verdict, and why'),
       h('a', { class: 'button', href: address('trends') }, 'What changed most'),
     ),
     near,
