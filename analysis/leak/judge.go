@@ -71,7 +71,8 @@ func (h *detector) judge(s *history.Series) growth {
 	var byAge bool
 	queue := -1.0 // a queue that grows: the probability of its growth
 	switch {
-	case settled && len(floors) > 0 && turned && len(floors) < floorsLess:
+	case settled && len(floors) > 0 && turned && len(floors) < floorsLess &&
+		(kept < keptMost || !byFloors(t, v, floors)):
 		var named bool
 		if queue, named = h.queue(&g, s, &c, end); !named {
 			return no(whyTurnover)

@@ -52,6 +52,8 @@ func TestSettled(t *testing.T) {
 			holds: func(t float64) float64 { return t * 2 / 3 * per * each }},
 		"the same, listed": {life: queued(3), listings: []float64{57}, kind: KindSuspect,
 			holds: func(t float64) float64 { return t * 2 / 3 * per * each }},
+		"a full cache beside a list of another size": {life: lives(30), full: []float64{57}, reason: "turnover",
+			holds: func(t float64) float64 { return t / 60 * 80 * per * each }},
 		"the same, linked": {life: queued(3), full: []float64{57}, reason: "turnover"},
 	} {
 		r, h := world(births(1, per, c.life), every(c.full, c.listings))

@@ -118,7 +118,7 @@ func byFloors(t, v []float64, floors []int) bool {
 func (h *detector) queue(g *growth, s *history.Series, c *curve, end float64) (p float64, grows bool) {
 	last := c.floors[len(c.floors)-1]
 	if byFloors(c.t, c.v, c.floors) {
-		return gained([]float64{c.samples[c.floors[0]], c.samples[last]}), true
+		return min(1, fewPoints*gained([]float64{c.samples[c.floors[0]], c.samples[last]})), true
 	}
 	grows, g.open = h.outgrows(s, end)
 	g.settled = false
@@ -141,13 +141,25 @@ func (h *detector) outgrows(s *history.Series, end float64) (grows, open bool) {
 	if live < leastNodes { // some array of that length grows in any program
 		return false, false
 	}
-	for _, a := range h.arrays {
+	for typ, a := range h.arrays {
+		if f, table := h.tables.table[typ]; table && f >= 0 { // a hash table is no queue
+			continue
+		}
 		for m := range a.seen {
-			room := float64(m * a.now[m])
+			room := float64(m) // one array, not many small ones
 			if room*slotsLess < live || room > mostRoom*live {
 				continue
 			}
-			if at, once := h.once(a, m, full); once && at > 0 && h.Times[at-1] >= full && a.steps(m, at) {
+			at, once := h.once(a, m, full)
+			if !once || at == 0 || h.Times[at-1] < full {
+				continue
+			}
+			// what grows evenly had filled the array before just then
+			from := h.beginOf(s)
+			least, most := live*(h.Times[at-1]-from)/(end-from), live*(h.Times[at]-from)/(end-from)
+			if slices.ContainsFunc(lengthsBefore(a, m, at), func(y float64) bool {
+				return y >= least/slotsLess && y <= most*slotsLess/loadFactor
+			}) {
 				return true, false
 			}
 		}
@@ -155,9 +167,20 @@ func (h *detector) outgrows(s *history.Series, end float64) (grows, open bool) {
 	return false, false
 }
 
+// lengthsBefore gives the lengths that were there before collection at, from which a library collection grows to m.
+func lengthsBefore(a *lengths, m uint64, at int32) (all []float64) {
+	for _, y := range before(m) {
+		if b, ok := a.seen[y]; ok && b < at && step(y, m) {
+			all = append(all, float64(y))
+		}
+	}
+	return all
+}
+
 const (
-	mostRoom = 3    // slots there are for an object of what has just grown, at most
-	lateFull = 1.05 // of the age of what lives: then a structure of that size was full, surely
+	fewPoints = 10   // the probability of chance counts so many times where two floors say it
+	mostRoom  = 3    // slots there are for an object of what has just grown, at most
+	lateFull  = 1.05 // of the age of what lives: then a structure of that size was full, surely
 )
 
 // beginOf gives when the phase began in which the first sample of a site was taken.
