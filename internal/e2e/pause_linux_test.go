@@ -17,11 +17,7 @@ import (
 func TestPause(t *testing.T) {
 	t.Parallel()
 	needReader(t)
-	gcs := []string{"G1"}
-	if full {
-		gcs = collectors
-	}
-	eachPair(t, []int{17}, gcs, func(t *testing.T, major int, gc string) {
+	somePair(t, "pause", []int{17}, collectors, func(t *testing.T, major int, gc string) {
 		off := filepath.Join(t.TempDir(), "disabled")
 		d := newDaemon(t, "--disabled", off)
 		d.start(t)
