@@ -1,16 +1,17 @@
 // Package coverage computes, after each collection, the share of the live heap whose allocation site is known (ICPE'16
 // §4.3).
 //
-// Terms. Each live object is in one of four groups. *Exact*: the object itself was sampled. *Before the recording*: it
+// Terms. Each live object is in one of five groups. *Exact*: the object itself was sampled. *Proven*: only one bytecode
+// can have made it; who has bytecodes says so (Recording.Proven). *Before the recording*: it
 // may be older than the recording. This figure is an upper bound, since deaths are counted by type and not by age.
 // *Inferred*: each other object counts with the probability that it comes from the likeliest site of its type
 // (sites.go). So the figure does not jump where a share is near some bound. *Unknown*: the rest.
 //
 // For each type, with L live objects, E exact ones and B before the recording: at the first sync point of a recording
 // that began after its JVM, B = L − E; in other recordings B = 0. After every later collection B = min(B, L − E). The
-// objects that are inferred or unknown are L − E − B.
+// objects that are proven, inferred or unknown are L − E − B.
 //
-// Invariants: the four add up to all that lives; the figures follow from totals by type alone, so that Live, which has
+// Invariants: the five add up to all that lives; the figures follow from totals by type alone, so that Live, which has
 // only the census of each epoch, and a replay, which has every object, say the same. It imports nothing but trace: the
 // recorder uses it.
 package coverage
@@ -32,13 +33,13 @@ func (c Count) less(n Count) Count {
 	return Count{c.Objects - min(c.Objects, n.Objects), c.Bytes - min(c.Bytes, n.Bytes)}
 }
 
-// Figure is the figure after one collection. The first four add up to all that lives. Resolved is what lives of types
+// Figure is the figure after one collection. All but Resolved add up to all that lives. Resolved is what lives of types
 // whose largest site has a share that is known to ±10 % (standard error).
-type Figure struct{ Exact, Inferred, Before, Unknown, Resolved Count }
+type Figure struct{ Exact, Inferred, Before, Unknown, Resolved, Proven Count }
 
 // Live is all that lives.
 func (q *Figure) Live() (n Count) {
-	for _, c := range [...]Count{q.Exact, q.Inferred, q.Before, q.Unknown} {
+	for _, c := range [...]Count{q.Exact, q.Inferred, q.Before, q.Unknown, q.Proven} {
 		n.add(c)
 	}
 	return n
@@ -117,8 +118,10 @@ func (t *Totals) sum() (s Count) {
 // Recording remembers what may be older than the recording. The zero value is a recording that began after its JVM.
 type Recording struct {
 	AtStart bool // the recording began with the JVM: nothing is older
-	begun   bool
-	before  Totals
+	// Proven, if set, gives how many of a type's objects have a proven site, at least: l live, e exact, b before.
+	Proven func(typ uint32, l, e, b Count) Count
+	begun  bool
+	before Totals
 }
 
 // Before returns how much of typ may be older than the recording, at most, after the last call of After.
@@ -141,6 +144,12 @@ func (t *Recording) After(live, exact *Totals, sites *Sites) Figure {
 		q.Before.add(b)
 		p, sure := sites.likeliest(typ)
 		rest = rest.less(b)
+		if t.Proven != nil {
+			p := t.Proven(typ, l, e, b)
+			p = Count{min(p.Objects, rest.Objects), min(p.Bytes, rest.Bytes)}
+			q.Proven.add(p)
+			rest = rest.less(p)
+		}
 		inferred := Count{uint64(p * float64(rest.Objects)), uint64(p * float64(rest.Bytes))}
 		q.Inferred.add(inferred)
 		q.Unknown.add(rest.less(inferred))

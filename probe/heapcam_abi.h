@@ -19,6 +19,7 @@
 #define HC_FORMAT_SLICES 3          /* of SLICE, and of EPOCH with events of version 3 */
 #define HC_FORMAT_CONCURRENT 3      /* the same of a collector whose objects have no address */
 #define HC_FORMAT_REFS 4            /* of REFS */
+#define HC_FORMAT_CANDIDATES 6      /* of DEFS with candidate or scanned */
 
 /* ---- block ------------------------------------------------------------------------------------------------------- */
 /*
@@ -65,6 +66,8 @@
 #define HC_EV_THREAD 12
 #define HC_EV_TYPEGONE 13
 #define HC_EV_LOADERGONE 14
+#define HC_EV_CANDIDATE 15          /* this one and HC_EV_SCANNED: in DEFS of version 6 */
+#define HC_EV_SCANNED 19
 #define HC_EV_SAMPLEBASE 16
 #define HC_EV_SAMPLE 17
 #define HC_EV_WATCHED 18
@@ -144,6 +147,10 @@
 /* method.flags */
 #define HC_MF_NATIVE 1
 #define HC_MF_HIDDEN 2              /* method of a hidden class */
+
+/* candidate.flags: of the class */
+#define HC_MADE_CLONEABLE 1
+#define HC_MADE_THROWABLE 2
 
 /* frame.bci of a native frame (zigzag signed) */
 #define HC_BCI_NATIVE (-1)

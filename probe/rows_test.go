@@ -31,6 +31,8 @@ var uses = []struct{ name, title, text string }{
 	{"tlabs", "Threads and their buffers", "The probe steps over the unused end of each thread's buffer."},
 	{"references", "References", "The probe finds the references of an object. Without these names it takes no " +
 		"reference listings,\nor they lack some kinds of references."},
+	{"proven", "Proven sites", "The probe reads bytecodes of methods that have run. Without these names it " +
+		"proves\nno sites."},
 	{"stacks", "Stacks", "The probe reads the stack of a sampled allocation. Without these names it asks the JVM " +
 		"for each,\nwhich takes longer."},
 	{"numbers", "Numbers of collections", "The probe reads the number that the JVM's log gives a concurrent cycle. " +

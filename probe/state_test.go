@@ -37,6 +37,8 @@ var outlive = map[string]string{
 	"last":                  "likewise",
 	"dice":                  "of a thread: random numbers",
 	"has":                   "what the JVM can do",
+	"take_bodies":           "vmrows.c: made anew from the options",
+	"at":                    "metadata.c: offsets of the JVM, read anew when recording begins",
 	"keys":                  "of the C library",
 	"copy_by_file":          "of the system: it allows no other copy",
 }

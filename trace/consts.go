@@ -2,11 +2,12 @@ package trace
 
 // Versions.
 const (
-	FormatVersion      = 5 // of blocks: the newest that this program reads
+	FormatVersion      = 6 // of blocks: the newest that this program reads
 	ProbeFormatVersion = 1 // of a probe's blocks, but for the next three
 	RefsFormatVersion  = 4 // of REFS
 	SliceFormatVersion = 3 // of SLICE, and of EPOCH with events of version 3
 	ResourceVersion    = 5 // of META with `resource` or `process`
+	CandidatesVersion  = 6 // of DEFS with `candidate` or `scanned`
 	// ConcurrentVersion is that of a probe's blocks, and of META, where objects have no addresses (Concurrent).
 	ConcurrentVersion = 3
 	ABIVersion        = 2 // of the shared ring's header
@@ -58,6 +59,12 @@ const (
 	MethodHidden  = 2
 	ThreadVirtual = 1
 	BCINative     = -1
+)
+
+// Bits of Candidate.Flags: of the class.
+const (
+	MadeCloneable = 1
+	MadeThrowable = 2
 )
 
 // Kinds of pauses.

@@ -26,6 +26,9 @@ type Defs struct {
 	Frames  []Frame
 	Threads []Thread
 
+	Candidates []Candidate
+	Scanned    []Scanned
+
 	GoneTypes, GoneLoaders []uint64 // ids; a probe's, no agent writes them
 }
 
@@ -123,6 +126,10 @@ func DecodeDefs(b Block) (Defs, error) {
 			d.GoneTypes = append(d.GoneTypes, n[0])
 		case TagLoaderGone:
 			d.GoneLoaders = append(d.GoneLoaders, n[0])
+		case TagCandidate:
+			d.Candidates = append(d.Candidates, Candidate{Type: n[0], Method: n[1], BCI: n[2], Flags: n[3]})
+		case TagScanned:
+			d.Scanned = append(d.Scanned, Scanned{GC: n[0], Blind: n[1]})
 		}
 		return "", nil
 	})

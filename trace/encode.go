@@ -49,7 +49,18 @@ func EncodeDefs(d Defs) Block {
 	for _, id := range d.GoneLoaders {
 		b = put(b, TagLoaderGone, []uint64{id})
 	}
-	return block(KindDefs, b)
+	n := len(b)
+	for _, c := range d.Candidates {
+		b = put(b, TagCandidate, []uint64{c.Type, c.Method, c.BCI, c.Flags})
+	}
+	for _, s := range d.Scanned {
+		b = put(b, TagScanned, []uint64{s.GC, s.Blind})
+	}
+	out := block(KindDefs, b)
+	if len(b) > n {
+		out.Version = CandidatesVersion
+	}
+	return out
 }
 
 // AppendType, AppendLoader, AppendMethod, AppendFrame and AppendThread append one event to the payload of a DEFS block,

@@ -21,9 +21,11 @@ const (
 	TagThread      Tag = 12
 	TagTypeGone    Tag = 13
 	TagLoaderGone  Tag = 14
+	TagCandidate   Tag = 15
 	TagSampleBase  Tag = 16
 	TagSample      Tag = 17
 	TagWatched     Tag = 18
+	TagScanned     Tag = 19
 	TagProcess     Tag = 20
 	TagResource    Tag = 21
 	TagPause       Tag = 24
@@ -169,6 +171,7 @@ var (
 	TypeFlagNames   = bitsOf("type flags", "array", "variable", "filler", "hidden", "objarray")
 	MethodFlagNames = bitsOf("method flags", "native", "hidden")
 	ThreadFlagNames = bitsOf("thread flags", "virtual")
+	MadeFlagNames   = bitsOf("candidate flags", "cloneable", "throwable")
 	PauseKindNames  = enum("pause kind", "", "young", "mixed", "full", "remark", "cleanup", "walk", "unknown",
 		"minor", "major", "reading")
 	CycleFlagNames = bitsOf("cycle flags", "open")
@@ -220,7 +223,8 @@ const (
 var blockSpecs = []BlockSpec{
 	{KindMeta, "META", []Tag{TagJVM, TagNote, TagSampling, TagSitesCut, TagUnlisted, TagStorm, TagExhausted,
 		TagProcess, TagResource}, false},
-	{KindDefs, "DEFS", []Tag{TagType, TagLoader, TagMethod, TagFrame, TagThread, TagTypeGone, TagLoaderGone}, false},
+	{KindDefs, "DEFS", []Tag{TagType, TagLoader, TagMethod, TagFrame, TagThread, TagTypeGone, TagLoaderGone,
+		TagCandidate, TagScanned}, false},
 	{KindSamples, "SAMPLES", []Tag{TagSampleBase, TagSample, TagWatched}, false},
 	{KindEpoch, "EPOCH", []Tag{TagPause, TagSpace, TagRegions, TagAllocs, TagMoves, TagBirths, TagFreed, TagResolved,
 		TagSampleDead, TagCensus, TagLost, TagCleared, TagUnknown, TagUncounted, TagCycle, TagStops, TagSurvived,
@@ -279,6 +283,11 @@ var events = []Event{
 		Fields: []Field{id("id", MaxID), en("flags", 0, maxFlags, ThreadFlagNames), str("name")}},
 	{Tag: TagTypeGone, Name: "typegone", Fields: []Field{id("id", MaxTypeID)}},
 	{Tag: TagLoaderGone, Name: "loadergone", Fields: []Field{id("id", MaxID)}},
+	{Tag: TagCandidate, Name: "candidate", Since: CandidatesVersion, Fields: []Field{
+		id("type", MaxTypeID), u("method", MaxID), u("bci", MaxBCI), en("flags", 0, maxFlags, MadeFlagNames),
+	}},
+	{Tag: TagScanned, Name: "scanned", Since: CandidatesVersion,
+		Fields: []Field{u("gc", MaxCount), u("blind", MaxCount)}},
 	{Tag: TagSampleBase, Name: "samplebase", Fields: []Field{u("time", MaxTime), u("id", MaxSampleID)}},
 	{Tag: TagSample, Name: "sample", Fields: []Field{
 		{Name: "did", Type: FieldS, Max: maxAny}, {Name: "dtime", Type: FieldS, Max: maxAny}, u("thread", MaxID),

@@ -77,6 +77,15 @@ type Thread struct {
 	Name      string
 }
 
+// Candidate is a bytecode `new` that may have made objects of a type. Without a method: there are more of them than are
+// written.
+type Candidate struct{ Type, Method, BCI, Flags uint64 }
+
+// Scanned says that all methods were read which had run by collection GC: what made objects that are older than it is
+// among the candidates before. Blind: objects of up to this collection may have been made by a class that was unloaded
+// before it was read; 0: there is none.
+type Scanned struct{ GC, Blind uint64 }
+
 // Sample is one sampled allocation. Size and Interval are bytes, Time is ns since the probe's start.
 type Sample struct {
 	ID, Time, Thread, Type, Size, Interval, Frame uint64

@@ -56,6 +56,12 @@ var Probe = []ProbeLine{
 	{info, "sampled stacks: %llu of %llu that were compared differed from the JVM's; it is asked for all from now on",
 		"The probe reads most stacks of sampled allocations itself, and compares some with what the JVM says. " +
 			"Sampling costs more from here on.", "report it as a defect"},
+	{info, "proven sites: not available on JDK %d with this collector",
+		"The probe reads bytecodes of only JDK 17 and 25, and nothing with ZGC, Shenandoah and Epsilon.", ""},
+	{info, "proven sites: not enough memory",
+		"The process has no memory left. The recording goes on.", ""},
+	{info, "proven sites: no more are found: %s",
+		"A table of the probe is full. Objects that are born later have no proven site.", ""},
 	{warn, "recording only samples: %d collections in a row could not be read, most likely because of unloaded " +
 		"classes; next attempt after %u collections, later attempts after up to %d",
 		"The heap holds objects of classes that were unloaded before the probe was attached.",
@@ -68,6 +74,8 @@ var Probe = []ProbeLine{
 		"keep other processes away from the folder for shared rings"},
 	{debug, "collection %llu could not be read: %s (at %#llx)", oracle, ""},
 	{debug, "sampled stacks: %llu known, %llu new, %llu not read here; compared %llu, differed %llu", oracle, ""},
+	{debug, "proven sites: %llu rounds, %u classes, %llu bodies, %llu sites, %llu not understood; CPU %llu us, " +
+		"longest slice %llu us", oracle, ""},
 	{debug, "oracle: class only in the walk: %s objects=%llu", oracle, ""},
 	{debug, "oracle: differs %s jvmti=%llu/%llu walk=%llu/%llu", oracle, ""},
 	{debug, "oracle: objects=%llu bytes=%llu jvmti_objects=%llu jvmti_bytes=%llu classes=%llu differ=%llu " +

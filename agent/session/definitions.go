@@ -27,6 +27,9 @@ type definitions struct {
 	frames  map[uint64]trace.Frame
 	threads map[uint64]trace.Thread
 
+	candidates map[uint64][]trace.Candidate // of a type
+	scans      []trace.Scanned              // trace.AddScan
+
 	// missing: frames that the file refers to and that are not known.
 	inFile   struct{ types, loaders, methods, frames, threads, missing map[uint64]struct{} }
 	unloaded struct{ types, loaders map[uint64]struct{} }
@@ -44,6 +47,7 @@ func newDefinitions() *definitions {
 	d := &definitions{
 		types: map[uint64]trace.Type{}, loaders: map[uint64]trace.Loader{}, methods: map[uint64]trace.Method{},
 		frames: map[uint64]trace.Frame{}, threads: map[uint64]trace.Thread{}, ofTypes: map[uint64]int{},
+		candidates: map[uint64][]trace.Candidate{},
 	}
 	d.unloaded.types, d.unloaded.loaders = map[uint64]struct{}{}, map[uint64]struct{}{}
 	d.newFile()
@@ -137,10 +141,32 @@ func (d *definitions) add(x trace.Defs) (out trace.Defs) {
 			d.unloaded.loaders[id] = struct{}{}
 		}
 	}
+	d.addCandidates(&out, &x)
 	for _, id := range fresh { // all are known now: parents come first whatever the order of the block
 		d.frame(&out, id)
 	}
 	return out
+}
+
+// addCandidates takes candidates of types that are known, and adds to out those that are new.
+func (d *definitions) addCandidates(out, x *trace.Defs) {
+	for _, c := range x.Candidates {
+		have := d.candidates[c.Type]
+		if _, ok := d.types[c.Type]; !ok || slices.Contains(have, c) {
+			continue
+		}
+		if len(have) >= trace.MaxCandidates || d.bytes+defBytes > maxDefBytes {
+			d.dropped++
+			continue
+		}
+		d.bytes += defBytes
+		d.candidates[c.Type] = append(have, c)
+		out.Candidates = append(out.Candidates, c)
+	}
+	for _, s := range x.Scanned {
+		d.scans = trace.AddScan(d.scans, s)
+		out.Scanned = append(out.Scanned, s)
+	}
 }
 
 // use marks id and says whether it was not there yet.
@@ -223,6 +249,8 @@ func (d *definitions) forget(in func(typ uint64) bool) {
 		}
 		delete(d.types, id)
 		delete(d.unloaded.types, id)
+		d.bytes -= len(d.candidates[id]) * defBytes
+		delete(d.candidates, id)
 	}
 	for id := range d.unloaded.loaders {
 		if d.ofTypes[id] == 0 {
@@ -233,7 +261,7 @@ func (d *definitions) forget(in func(typ uint64) bool) {
 	}
 }
 
-// all gives every type and loader, for the head of a new file.
+// all gives every type, loader and candidate, for the head of a new file.
 func (d *definitions) all() trace.Defs {
 	var out trace.Defs
 	for _, id := range slices.Sorted(maps.Keys(d.loaders)) {
@@ -243,12 +271,20 @@ func (d *definitions) all() trace.Defs {
 	for _, id := range slices.Sorted(maps.Keys(d.types)) {
 		use(d.inFile.types, id)
 		out.Types = append(out.Types, d.types[id])
+		for _, c := range d.candidates[id] {
+			if m, ok := d.methods[c.Method]; ok && use(d.inFile.methods, c.Method) {
+				out.Methods = append(out.Methods, m)
+			}
+			out.Candidates = append(out.Candidates, c)
+		}
 	}
+	out.Scanned = d.scans
 	return out
 }
 
 func empty(x trace.Defs) bool {
-	return len(x.Types)+len(x.Loaders)+len(x.Methods)+len(x.Frames)+len(x.Threads) == 0
+	return len(x.Types)+len(x.Loaders)+len(x.Methods)+len(x.Frames)+len(x.Threads)+len(x.Candidates)+
+		len(x.Scanned) == 0
 }
 
 // anyUnloaded says that forget may have something to drop.

@@ -289,6 +289,8 @@ func (s *Session) syncDue() {
 
 // appendDefs appends d as DEFS blocks of bounded size.
 func appendDefs(dst []byte, d trace.Defs) []byte {
+	news := trace.Defs{Candidates: d.Candidates, Scanned: d.Scanned}
+	d.Candidates, d.Scanned = nil, nil
 	for !empty(d) {
 		var c trace.Defs
 		c.Loaders, d.Loaders = cut(d.Loaders)
@@ -297,6 +299,14 @@ func appendDefs(dst []byte, d trace.Defs) []byte {
 		c.Threads, d.Threads = cut(d.Threads)
 		if len(d.Methods) == 0 { // a frame's method stands before it
 			c.Frames, d.Frames = cut(d.Frames)
+		}
+		dst = trace.AppendBlock(dst, trace.EncodeDefs(c))
+	}
+	for !empty(news) { // in blocks of their own, which are of a newer version; behind types and methods
+		var c trace.Defs
+		c.Candidates, news.Candidates = cut(news.Candidates)
+		if len(news.Candidates) == 0 { // they stand before what is said of them
+			c.Scanned, news.Scanned = cut(news.Scanned)
 		}
 		dst = trace.AppendBlock(dst, trace.EncodeDefs(c))
 	}

@@ -11,11 +11,13 @@ import (
 )
 
 // Coverage is what is known of the sites of the live objects, as package coverage defines it: exact (a sample stands on
-// the object), inferred (its type has a likeliest site, and counts with its probability), before the recording (at
-// most) and unknown; they add up to all live objects.
+// the object), proven (one bytecode alone can have made it), inferred (its type has a likeliest site, and counts with
+// its probability), before the recording (at most) and unknown; they add up to all live objects.
 type Coverage struct {
 	ExactObjects    uint64 `json:"exact_objects"`
 	ExactBytes      uint64 `json:"exact_bytes"`
+	ProvenObjects   uint64 `json:"proven_objects"` // the innermost frame alone
+	ProvenBytes     uint64 `json:"proven_bytes"`
 	InferredObjects uint64 `json:"inferred_objects"`
 	InferredBytes   uint64 `json:"inferred_bytes"`
 	BeforeObjects   uint64 `json:"before_recording_objects"`
@@ -26,16 +28,16 @@ type Coverage struct {
 }
 
 func (q *Coverage) Live() (objects, bytes uint64) {
-	objects = q.ExactObjects + q.InferredObjects + q.BeforeObjects + q.UnknownObjects
-	return objects, q.ExactBytes + q.InferredBytes + q.BeforeBytes + q.UnknownBytes
+	objects = q.ExactObjects + q.ProvenObjects + q.InferredObjects + q.BeforeObjects + q.UnknownObjects
+	return objects, q.ExactBytes + q.ProvenBytes + q.InferredBytes + q.BeforeBytes + q.UnknownBytes
 }
 
-// Known is the share of the live objects and bytes whose site is exact or inferred; 1 of an empty heap.
+// Known is the share of the live objects and bytes whose site is exact, proven or inferred; 1 of an empty heap.
 func (q *Coverage) Known() (objects, bytes float64) {
 	o, b := q.Live()
 	return float64(
-		q.ExactObjects+q.InferredObjects+1,
-	) / float64(o+1), float64(q.ExactBytes+q.InferredBytes+1) / float64(b+1)
+		q.ExactObjects+q.ProvenObjects+q.InferredObjects+1,
+	) / float64(o+1), float64(q.ExactBytes+q.ProvenBytes+q.InferredBytes+1) / float64(b+1)
 }
 
 // Sentence says for how much of the live bytes the site is known, in the words of all verbs.
@@ -45,8 +47,13 @@ func (q *Coverage) Sentence() ui.Flow {
 		return "the heap state is not known"
 	}
 	share := func(n uint64) ui.Flow { return ui.Flow(ui.Part(n, all)) }
-	s := ui.Flowf("for %s of the live bytes: %s exactly, %s inferred. For %s the site is unknown",
-		share(q.ExactBytes+q.InferredBytes), share(q.ExactBytes), share(q.InferredBytes), share(q.UnknownBytes))
+	proven := ui.Flow("")
+	if q.ProvenBytes > 0 {
+		proven = ui.Flowf(", %s proven (innermost frame)", share(q.ProvenBytes))
+	}
+	s := ui.Flowf("for %s of the live bytes: %s exactly%s, %s inferred. For %s the site is unknown",
+		share(q.ExactBytes+q.ProvenBytes+q.InferredBytes), share(q.ExactBytes), proven, share(q.InferredBytes),
+		share(q.UnknownBytes))
 	if q.BeforeBytes > 0 {
 		s += ui.Flowf(", and up to %s may be older than the recording", share(q.BeforeBytes))
 	}
@@ -60,6 +67,7 @@ type CoverageFollower struct {
 	Lost      bool     // LostMany
 	exact     coverage.Totals
 	sites     coverage.Sites
+	proofs    *proofs // of the cursor that follow was called with
 }
 
 // Collection takes in a collection of a replay, once each.
@@ -71,8 +79,21 @@ func (f *CoverageFollower) Collection(r *heap.Cursor, c *heap.Collection) {
 	}
 }
 
+// Begin listens to the epochs of r; to be called before the first of them is read, or proofs begin later.
+func (f *CoverageFollower) Begin(r *heap.Cursor) {
+	if f.proofs != nil {
+		return
+	}
+	p := &proofs{symbols: r.Symbols, older: map[uint32]heap.Count{}, births: map[uint64]map[uint32]heap.Count{},
+		ends: map[uint32]map[place]uint64{}}
+	f.proofs, f.Recording.Proven = p, p.of
+	r.OnEpoch = p.epoch
+}
+
 // Follow takes in what the newest collection did to the samples; to be called once after each.
 func (f *CoverageFollower) Follow(r *heap.Cursor) {
+	f.Begin(r)
+	f.proofs.samples(r.Sampled)
 	for _, s := range r.Resolved {
 		f.exact.Add(uint32(s.Type), coverage.Count{Objects: 1, Bytes: s.Size})
 		f.sites.Add(uint32(s.Type), s.Frame)
@@ -95,9 +116,12 @@ func (f *CoverageFollower) Quality(r *heap.Cursor) Coverage {
 			live.Add(uint32(id), coverage.Count(c))
 		}
 	}
+	f.Begin(r)
+	f.proofs.state(r.View().GC, r.Totals.PerType())
 	q := f.Recording.After(&live, &f.exact, &f.sites)
 	f.Newest = Coverage{ExactObjects: q.Exact.Objects, ExactBytes: q.Exact.Bytes, InferredObjects: q.Inferred.Objects,
 		InferredBytes: q.Inferred.Bytes, BeforeObjects: q.Before.Objects, BeforeBytes: q.Before.Bytes,
+		ProvenObjects: q.Proven.Objects, ProvenBytes: q.Proven.Bytes,
 		UnknownObjects: q.Unknown.Objects, UnknownBytes: q.Unknown.Bytes, ResolvedBytes: q.Resolved.Bytes}
 	return f.Newest
 }
@@ -134,7 +158,10 @@ type CoverageReport struct {
 	LostEpochs  uint64        `json:"lost_epochs"`
 	Missed      uint64        `json:"missed_collections"` // they posted no events
 	LostSamples uint64        `json:"lost_samples"`
-	SyncPoints  []FromSync    `json:"sync_points"`
+	// Samples of classes with one candidate, and those of them that were taken elsewhere.
+	ProofsChecked uint64     `json:"proofs_checked"`
+	ProofsWrong   uint64     `json:"proofs_wrong"`
+	SyncPoints    []FromSync `json:"sync_points"`
 
 	at map[uint64]*Coverage
 }
@@ -145,6 +172,7 @@ func MakeCoverage(from heap.Reader) (*CoverageReport, error) {
 	q := &CoverageReport{Schema: "heapcam.coverage/1", Collections: []CoverageRow{}, SyncPoints: []FromSync{},
 		at: map[uint64]*Coverage{}}
 	var f CoverageFollower
+	f.Begin(r)
 	err := collection.Each(from, func(c *heap.Collection) bool {
 		f.Follow(r)
 		row := CoverageRow{GC: c.GC, Time: collection.Wall(r.Symbols, c.Start),
@@ -166,6 +194,7 @@ func MakeCoverage(from heap.Reader) (*CoverageReport, error) {
 	for _, g := range r.Gaps {
 		q.LostSamples += g.Samples
 	}
+	q.ProofsChecked, q.ProofsWrong = f.proofs.check()
 	q.SeenBytes, q.KnownBytes = coverage.Resolution(q.Interval)
 	return q, err
 }

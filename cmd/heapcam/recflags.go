@@ -40,6 +40,7 @@ type recordOptions struct {
 	shmSize       ui.Size
 	names         string
 	untested      bool
+	proven        bool
 	maxSync       time.Duration
 	maxReference  time.Duration
 	references    time.Duration
@@ -82,6 +83,7 @@ func (o *recordOptions) addProbe(c *cobra.Command) {
 	bind(f, "max_sync_pause", &o.maxSync)
 	bind(f, "thread_names", &o.names)
 	bind(f, "allow_untested_jdk", &o.untested)
+	bind(f, "proven_sites", &o.proven)
 }
 
 // check finds wrong settings before recording starts.
@@ -192,6 +194,9 @@ func (o *recordOptions) probeOptions(ringDir string) string {
 	}
 	if o.untested {
 		s += ",allow_untested=1"
+	}
+	if o.proven {
+		s += ",newsites=1"
 	}
 	if share := o.overhead.share(); share < 0 {
 		s += ",storm=0"

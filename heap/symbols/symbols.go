@@ -21,6 +21,10 @@ type Table struct {
 	Methods map[uint64]trace.Method
 	Frames  map[uint64]trace.Frame // parents are the ids that Site gives
 	Threads map[uint64]trace.Thread
+	// Candidates are the places that make objects of a type, as far as the probe has read bytecodes; Scans says of
+	// which births all of them are known (trace.ScansCover).
+	Candidates map[uint64][]trace.Candidate
+	Scans      []trace.Scanned
 	// SitesCut is what the recorder says of a full table of frames, nil if the table was not full.
 	SitesCut *trace.SitesCut
 	// Resource says whose recording it is; nil: not known.
@@ -36,7 +40,8 @@ func New() *Table {
 	return &Table{
 		Types: map[uint64]trace.Type{}, Loaders: map[uint64]trace.Loader{}, Methods: map[uint64]trace.Method{},
 		Frames: map[uint64]trace.Frame{}, Threads: map[uint64]trace.Thread{},
-		first: map[trace.Frame]uint64{}, sizes: trace.NewTypeTable(8),
+		Candidates: map[uint64][]trace.Candidate{},
+		first:      map[trace.Frame]uint64{}, sizes: trace.NewTypeTable(8),
 	}
 }
 
@@ -77,7 +82,20 @@ func (t *Table) Define(b trace.Block) error {
 	for _, x := range d.Threads {
 		t.Threads[x.ID] = x
 	}
+	t.candidates(&d)
 	return t.sizes.DefineAll(d.Types)
+}
+
+func (t *Table) candidates(d *trace.Defs) {
+	for _, c := range d.Candidates {
+		have := t.Candidates[c.Type]
+		if len(have) < trace.MaxCandidates && !slices.Contains(have, c) {
+			t.Candidates[c.Type] = append(slices.Clip(have), c)
+		}
+	}
+	for _, s := range d.Scanned {
+		t.Scans = trace.AddScan(t.Scans, s)
+	}
 }
 
 // frame takes in a frame. A probe whose table was full may give a stack that it meets again a new id: the first id
@@ -126,6 +144,7 @@ func (t *Table) Clone() *Table {
 	c := *t
 	c.Types, c.Loaders, c.Methods = maps.Clone(t.Types), maps.Clone(t.Loaders), maps.Clone(t.Methods)
 	c.Frames, c.Threads = maps.Clone(t.Frames), maps.Clone(t.Threads)
+	c.Candidates = maps.Clone(t.Candidates)
 	c.first, c.same = maps.Clone(t.first), maps.Clone(t.same)
 	c.sizes = nil // one is made by who continues reading: see Continue
 	return &c

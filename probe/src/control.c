@@ -12,6 +12,7 @@
 #include "jvm.h"
 #include "log.h"
 #include "meta.h"
+#include "newsites.h"
 #include "options.h"
 #include "oracle.h"
 #include "os.h"
@@ -205,6 +206,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
         log_retry(&t);
         look_after_ring(&t);
         references_turn(jni, t.now);
+        newsites_turn(t.now);
         if (*ring32(HC_RING_OFF_DETACH)) {
             references_end();
             end(jni, true);

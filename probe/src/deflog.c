@@ -9,7 +9,7 @@
 #include "os.h"
 #include "recording.h"
 
-PER_RECORDING struct deflog type_log, site_log;
+PER_RECORDING struct deflog type_log, site_log, new_log;
 
 static PER_RECORDING struct deflog spare; // see types_tidy
 
@@ -24,7 +24,8 @@ static bool log_init(struct deflog *l, size_t cap) {
 }
 
 bool deflogs_init(void) {
-    return log_init(&type_log, 64 << 20) && log_init(&spare, 64 << 20) && log_init(&site_log, 64 << 20);
+    return log_init(&type_log, 64 << 20) && log_init(&spare, 64 << 20) && log_init(&site_log, 64 << 20) &&
+           log_init(&new_log, 16 << 20);
 }
 
 bool deflog_append(struct deflog *l, const uint8_t *b, size_t n) {
@@ -44,6 +45,7 @@ bool deflog_append(struct deflog *l, const uint8_t *b, size_t n) {
 static void put_defs_of(struct enc *e, struct deflog *l, size_t from, size_t to) {
     if (from == to) return;
     uint8_t *at = block_begin(e, HC_KIND_DEFS);
+    if (l == &new_log && !e->over) at[1] = HC_FORMAT_CANDIDATES;
     if (room(e, to - from)) {
         memcpy(e->p, l->mem + from, to - from);
         e->p += to - from;
@@ -51,12 +53,13 @@ static void put_defs_of(struct enc *e, struct deflog *l, size_t from, size_t to)
     block_end(e, at);
 }
 
-static struct deflog *const logs[] = {&type_log, &site_log};
+enum { LOGS = 3 };
+static struct deflog *const logs[LOGS] = {&type_log, &site_log, &new_log};
 
 // A pause that finds the writer busy writes the definitions that the writer may be writing just now. They are written
 // once more afterwards.
 void put_defs(struct enc *e, bool locked) {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < LOGS; i++) {
         size_t len = atomic_load_explicit(&logs[i]->len, memory_order_acquire);
         if (locked) logs[i]->pending = len;
         put_defs_of(e, logs[i], logs[i]->sent, len);
@@ -66,7 +69,7 @@ void put_defs(struct enc *e, bool locked) {
 bool put_defs_again(struct enc *e, uint32_t *at) {
     put_defs(e, true); // what is new keeps its order
     uint32_t n = *at;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < LOGS; i++) {
         struct deflog *l = logs[i];
         uint32_t marks = atomic_load_explicit(&l->nmarks, memory_order_acquire);
         if (n <= marks) {
@@ -80,7 +83,7 @@ bool put_defs_again(struct enc *e, uint32_t *at) {
 }
 
 void defs_committed(bool ok) {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < LOGS; i++) {
         if (ok)
             logs[i]->sent = logs[i]->pending;
         else

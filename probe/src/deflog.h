@@ -26,7 +26,8 @@ struct deflog {
     uint32_t *marks; // where events begin, every DEFS_CHUNK bytes or so
     _Atomic uint32_t nmarks;
 };
-extern struct deflog type_log, site_log; // type_log: VM thread appends; site_log: under site_lock
+// type_log: VM thread appends; site_log: under site_lock; new_log (newsites.c): control thread
+extern struct deflog type_log, site_log, new_log;
 bool deflog_append(struct deflog *l, const uint8_t *b, size_t n);
 void put_defs(struct enc *e, bool locked); // locked: the caller has the writer lock, and defs_committed follows
 // One part of all definitions so far; *at counts the parts and starts at 0. False when there is none left.

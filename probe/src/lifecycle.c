@@ -16,6 +16,7 @@
 #include "jvm.h"
 #include "log.h"
 #include "meta.h"
+#include "newsites.h"
 #include "options.h"
 #include "os.h"
 #include "recording.h"
@@ -105,6 +106,7 @@ void lifecycle_jvm_ends(JNIEnv *jni) {
     sampling_report(); // of a JVM that ends before the control thread's first turn
     if (atomic_exchange(&gave_up, true)) return;
     stacks_report_end();
+    newsites_report_end();
     bool ended = meta_put_end(HC_END_DEATH);
     ring_state(HC_STATE_GOODBYE, NULL);
     lock_writer(); // or the control thread may close this ring for a larger one meanwhile
@@ -213,6 +215,7 @@ int lifecycle_begin(JNIEnv *jni) {
     switch_poll();
     if (!at_start) sampling_begin(); // before the JVM's flags are recorded
     references_begin();
+    if (!newsites_init()) log_line("proven sites: not enough memory");
     (void)meta_put_first();
     ring_show();
     recording_open();

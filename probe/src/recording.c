@@ -20,7 +20,7 @@ static _Atomic uint32_t inside; // callbacks that run
 _Atomic uint32_t recording_no;
 static void *pristine; // the PER_RECORDING variables as they are in the file
 static os_mutex memory_lock = OS_MUTEX_INITIALIZER;
-enum { MOST_PIECES = 64 };
+enum { MOST_PIECES = 96 };
 static struct {
     void *p;
     size_t n;

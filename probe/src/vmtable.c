@@ -293,7 +293,8 @@ static char *bare_type(char *s) {
 
 static bool has_shape(const struct vm_field *f, const char *type) {
     static const char *const sizes[] = {"size_t", "uintptr_t", "intptr_t", "uintx", "intx", "uint64_t", "julong", NULL};
-    static const char *const ints[] = {"int", "uint", "jint", "unsigned", "unsigned int", "int32_t", "uint32_t", NULL};
+    static const char *const ints[] = {"int",     "uint",     "jint", "unsigned", "unsigned int",
+                                       "int32_t", "uint32_t", "u4",   NULL};
     static const char *const shorts[] = {"u2", "jushort", "unsigned short", "uint16_t", NULL};
     static const char *const bytes[] = {"u1", "jbyte", "uint8_t", "bool", NULL};
     size_t n = strlen(type);

@@ -23,6 +23,7 @@
 
 #include "guard.h"
 #include "heapcam_abi.h"
+#include "options.h"
 #include "os.h"
 #include "vmstructs.h"
 
@@ -366,6 +367,8 @@ static void note(const char *fmt, ...) {
     vsnprintf(mutation + n, sizeof mutation - n, fmt, ap);
     va_end(ap);
 }
+
+struct options opt = {.newsites = true}; // with the rows of proven sites
 
 static bool last; // of the damage of one case: only then a name may be lost by which the harness itself finds rows
 

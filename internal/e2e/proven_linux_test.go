@@ -1,0 +1,52 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestProvenSites records programs whose allocations are samples, and compares the sites that are proven with the
+// stacks of the samples: of two hundred objects at most one may be from elsewhere. Plums and pears have one site each,
+// apples two, so that those are proven and these are not.
+func TestProvenSites(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		major int
+		gc    string
+	}{{17, "Parallel"}, {17, "G1"}, {25, "Serial"}} {
+		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
+			t.Parallel()
+			p := program{major: c.major, gc: c.gc, heap: "48m", main: "Known", args: []string{"3000", "600"},
+				flags: []string{"--proven-sites", "--sampling", "4KiB", "--sampling-max-overhead", "0%"},
+				limit: "64MiB"}
+			r := p.start(t)
+			r.finish(t)
+			dir := r.recorded(t).dir
+			verify(t, dir, 1)
+			var q struct {
+				Checked     uint64 `json:"proofs_checked"`
+				Wrong       uint64 `json:"proofs_wrong"`
+				Collections []struct {
+					Known    bool `json:"known"`
+					Coverage struct {
+						Proven uint64 `json:"proven_objects"`
+					} `json:"coverage"`
+				} `json:"collections"`
+			}
+			heapcamJSON(t, &q, "coverage", dir)
+			if q.Checked < 20 || q.Wrong*200 > q.Checked {
+				t.Errorf("%d samples of classes with one candidate, %d are from elsewhere", q.Checked, q.Wrong)
+			}
+			most := uint64(0)
+			for _, c := range q.Collections {
+				if c.Known {
+					most = max(most, c.Coverage.Proven)
+				}
+			}
+			if most == 0 {
+				t.Error("no object has a proven site")
+			}
+			t.Logf("%d checked, %d wrong, at most %d proven", q.Checked, q.Wrong, most)
+		})
+	}
+}

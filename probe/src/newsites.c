@@ -1,0 +1,345 @@
+//go:build ignore
+
+// newsites.c: newsites.h.
+//
+// A round visits each class that pauses have found, and looks at its methods that may still say something new. When all
+// of them were read, the round is written to the recording with the epoch that it began after: what was born up to that
+// epoch was made at a place that is written before. A class that is unloaded before it was read to the end leaves a
+// hole, which is written with the round.
+#include "newsites.h"
+
+#include <string.h>
+
+#include "bytecode.h"
+#include "classtable.h"
+#include "deflog.h"
+#include "encode.h"
+#include "epoch.h"
+#include "heapcam_abi.h"
+#include "log.h"
+#include "metadata.h"
+#include "options.h"
+#include "os.h"
+#include "recording.h"
+#include "vmstructs.h"
+
+enum {
+    METHODS = 1 << 24,      // of all classes that ever were: a method's place is its number
+    FIRST_METHOD = 1 << 20, // below are the ids of methods in stacks (sites.c)
+    MOST = 4,               // sites of a class that are written one by one
+    FOUND = 1024,           // in one part of a class
+    SLICE = 400000,         // ns of CPU in one turn; what is begun then takes less than 300000
+    CREDIT = 20000000,      // ns of CPU beyond a thousandth of the time
+    SHARE = 1000,
+    SWEEP = 1 << 13, // places of the class table at a time
+};
+static const uint64_t round_ns = 2000000000ull; // a round begins so long after the one before at the earliest
+
+static PER_RECORDING struct class {
+    uint64_t word, methods; // word: 0: none; methods: the JVM's array, another one after a redefinition
+    uint32_t type, first, count;
+    bool visited, pending; // pending: something may still be new
+} *classes; // by TSLOT, so in the order in which they were loaded
+static PER_RECORDING uint32_t nclasses, places, nmethods; // places: of classes, that may be taken
+static PER_RECORDING uint64_t *listed, *done, *defined; // bits by type; by number of a method
+// What was written of a type, by TSLOT.
+static PER_RECORDING struct made {
+    uint32_t id, n;
+    uint32_t method[MOST];
+    uint16_t bci[MOST];
+} *made;
+
+static PER_RECORDING bool on;
+static PER_RECORDING enum { IDLE, SWEEPING, VISITING } doing;
+static PER_RECORDING uint64_t begun, spent, next_round, since, last_since, blind;
+static PER_RECORDING uint32_t swept, visiting, method_at;
+static PER_RECORDING uint64_t read_at; // gc_counter when the copies were made
+static PER_RECORDING bool whole; // nothing of this round was left out
+static PER_RECORDING uint64_t rounds, sites, odd, bodies, most_slice;
+
+static bool bit(const uint64_t *b, uint32_t i) { return b[i / 64] >> i % 64 & 1; }
+static void set_bit(uint64_t *b, uint32_t i) { b[i / 64] |= 1ull << i % 64; }
+
+bool newsites_init(void) {
+    on = false;
+    if (!opt.newsites) return true;
+    if (!metadata_init()) {
+        log_line("proven sites: not available on JDK %d with this collector", vm.major);
+        return true;
+    }
+    classes = memory_sparse(MAX_TYPES * sizeof *classes);
+    listed = memory_sparse(MAX_TYPE_IDS / 8);
+    done = memory_sparse(METHODS / 8);
+    defined = memory_sparse(METHODS / 8);
+    made = memory_sparse(MAX_TYPES * sizeof *made);
+    on = classes && listed && done && defined && made;
+    begun = now_ns();
+    return on;
+}
+
+static void stop(const char *why) {
+    on = false;
+    log_line("proven sites: no more are found: %s", why);
+}
+
+static bool append(const struct enc *e) {
+    if (!e->over && deflog_append(&new_log, e->base, (size_t)(e->p - e->base))) return true;
+    stop("the table is full");
+    return false;
+}
+
+// ---- one part of a class -------------------------------------------------------------------------
+struct found {
+    uint32_t type, flags, i; // i: the method's place in the part
+    uint16_t bci;
+};
+// Sites of the part, and what the methods that have one are made of.
+static PER_RECORDING struct part {
+    struct found found[FOUND];
+    uint32_t nfound;
+    bool skip[META_METHODS], finished[META_METHODS];
+    bool pending, odd;
+} *part;
+
+// Whether all that was read since gc was is of this class.
+static bool still(const struct class *c, uint64_t gc) {
+    atomic_thread_fence(memory_order_acquire);
+    const struct centry *e = class_lookup(c->word);
+    return atomic_load_explicit(&gc_counter, memory_order_relaxed) == gc && e && e->type == c->type;
+}
+
+// Of one `new`: whether all is known of it.
+static bool look_at_new(const struct metaclass *m, uint32_t i, size_t bci, uint32_t index) {
+    uint64_t klass;
+    struct found *f = &part->found[part->nfound];
+    if (!metadata_resolved(m, index, &klass)) return part->odd = true, false;
+    if (!klass) return false; // it was never executed
+    const struct centry *e = class_lookup(word_of((char *)(uintptr_t)klass));
+    if (!e || e->lh <= 0) return false; // loaded since the last pause, so none is older than that
+    const uint32_t type = e->type & TYPE_MASK;
+    struct made *d = &made[TSLOT(type)];
+    if (d->id == type && d->n > MOST) return true;
+    if (part->nfound == FOUND) return part->odd = true, false;
+    *f = (struct found){.type = type, .i = i, .bci = (uint16_t)bci};
+    if (!metadata_flags(klass, &f->flags)) return part->odd = true, false;
+    part->nfound++;
+    return true;
+}
+
+static void look_at(const struct metaclass *m, uint32_t i) {
+    struct metabody b;
+    if (!metadata_body(m, i, &b)) {
+        part->odd = true;
+        return;
+    }
+    if (!b.executed) {
+        part->pending = true;
+        return;
+    }
+    bodies++;
+    size_t bci = 0, at;
+    uint32_t index;
+    bool finished = true;
+    int r;
+    while ((r = bytecode_new(b.code, b.code_bytes, &bci, &at, &index)) > 0)
+        finished = look_at_new(m, i, at, index) && finished;
+    if (r < 0) part->odd = true, finished = false;
+    part->finished[i] = finished;
+    part->pending |= !finished;
+}
+
+// The definition of a method, with the lines of its `new`s.
+static void put_method(struct enc *e, const struct metaclass *m, const struct metabody *b, uint32_t id) {
+    uint8_t few[2048];
+    struct enc l = {.p = few, .base = few, .end = few + sizeof few};
+    size_t bci = 0, at, last = 0;
+    uint32_t index;
+    int64_t line = 0;
+    while (bytecode_new(b->code, b->code_bytes, &bci, &at, &index) > 0) {
+        const uint32_t n = metadata_line(b, at);
+        if (!n) continue;
+        put_u(&l, at - last);
+        put_s(&l, (int64_t)n - line);
+        last = at, line = n;
+    }
+    put8(e, HC_EV_METHOD);
+    put_u(e, id);
+    metadata_put_signature(e, m->name);
+    metadata_put_entry(m, e, b->name);
+    metadata_put_entry(m, e, b->sig);
+    metadata_put_file(m, e);
+    put_u(e, 0);
+    put_str(e, (char *)few, l.over ? 0 : (size_t)(l.p - few));
+}
+
+static bool is_written(const struct made *d, uint32_t type, uint32_t method, uint16_t bci) {
+    for (uint32_t k = 0; d->id == type && k < d->n && k < MOST; k++)
+        if (d->method[k] == method && d->bci[k] == bci) return true;
+    return d->id == type && d->n > MOST;
+}
+
+// Writes a site that is new. false: the class may be another one by now, or there is no room.
+static bool put_site(const struct class *c, const struct metaclass *m, const struct found *f, uint64_t gc) {
+    uint8_t buf[16384];
+    struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf};
+    const uint32_t place = c->first + method_at + f->i, id = FIRST_METHOD + place + 1;
+    struct made *d = &made[TSLOT(f->type)];
+    if (is_written(d, f->type, id, f->bci)) return true;
+    const bool many = d->id == f->type && d->n == MOST;
+    const bool define = !many && !bit(defined, place);
+    struct metabody b;
+    if (define) {
+        if (!metadata_body(m, f->i, &b) || !b.executed) return false;
+        put_method(&e, m, &b, id);
+    }
+    put8(&e, HC_EV_CANDIDATE);
+    put_u(&e, f->type);
+    put_u(&e, many ? 0 : id);
+    put_u(&e, many ? 0 : f->bci);
+    put_u(&e, f->flags);
+    if (!still(c, gc) || !append(&e)) return false;
+    if (d->id != f->type) *d = (struct made){.id = f->type};
+    if (!many) d->method[d->n] = id, d->bci[d->n] = f->bci;
+    d->n++;
+    if (define) set_bit(defined, place);
+    sites++;
+    return true;
+}
+
+// One part of a class, from method_at on. false: to be tried again.
+static bool visit_part(struct class *c, const struct metaclass *m, uint32_t n, uint64_t gc) {
+    part->nfound = 0, part->pending = part->odd = false;
+    bool any = false;
+    for (uint32_t i = 0; i < n; i++) {
+        part->skip[i] = bit(done, c->first + method_at + i), part->finished[i] = false;
+        any |= !part->skip[i];
+    }
+    if (any && !metadata_methods(m, method_at, n)) part->odd = part->pending = true, any = false;
+    for (uint32_t i = 0; any && i < n; i++)
+        if (!part->skip[i]) look_at(m, i);
+    for (uint32_t i = 0; i < part->nfound; i++)
+        if (!put_site(c, m, &part->found[i], gc)) return false;
+    if (!still(c, gc)) return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (part->finished[i]) set_bit(done, c->first + method_at + i);
+    if (part->odd) odd++, whole = false;
+    c->pending |= part->pending || part->odd;
+    return true;
+}
+
+// ---- rounds --------------------------------------------------------------------------------------
+// It died. What it has made since it was read last is not known.
+static void leave_class(struct class *c) {
+    if (!c->visited || c->pending) blind = epoch_number();
+    c->word = 0;
+    nclasses--;
+}
+
+// A part of the class that is visited. false: nothing more can be read in this turn.
+static bool visit(void) {
+    struct class *c = &classes[visiting];
+    const uint64_t gc = atomic_load_explicit(&gc_counter, memory_order_acquire);
+    if (gc & 1) return false; // classes may be unloaded just now
+    if (gc != read_at) read_at = gc, metadata_begin();
+    const struct centry *e = class_lookup(c->word);
+    if (!e || e->type != c->type) {
+        leave_class(c);
+        return visiting++, method_at = 0, true;
+    }
+    struct metaclass m;
+    if (c->visited && !c->pending) return visiting++, method_at = 0, true;
+    if (!metadata_class(&m, (uint64_t)(uintptr_t)klass_of(c->word))) {
+        if (!still(c, gc)) return true; // again
+        odd++, whole = false;
+        return visiting++, method_at = 0, true;
+    }
+    if (c->methods != m.methods || c->count != m.count) { // the first time, or it was redefined
+        if (m.count > METHODS - nmethods) return stop("too many methods"), false;
+        c->first = nmethods, c->count = m.count, c->methods = m.methods, method_at = 0;
+        nmethods += m.count;
+    }
+    if (!method_at) c->pending = false;
+    const uint32_t left = m.count - method_at, n = left < META_METHODS ? left : META_METHODS;
+    if (!visit_part(c, &m, n, gc)) return on && still(c, gc); // a pause has begun: from here on again
+    method_at += n;
+    if (method_at >= m.count) c->visited = true, visiting++, method_at = 0;
+    return true;
+}
+
+// Reading the clock costs as much as reading a class.
+static bool visit_some(void) {
+    for (int i = 0; i < 4; i++) {
+        while (visiting < places && !classes[visiting].word) visiting++;
+        if (visiting >= places) return true;
+        if (!visit()) return false;
+    }
+    return true;
+}
+
+// Classes that pauses have found since the last round.
+static void sweep(void) {
+    const uint64_t end = swept + SWEEP;
+    for (; swept < end && swept <= ctab_mask; swept++) {
+        const struct centry *e = &ctab[swept];
+        const uint64_t word = atomic_load_explicit((const _Atomic uint64_t *)&e->word, memory_order_acquire);
+        const uint32_t type = e->type;
+        if (!word || type & (uint32_t)TF_DEAD || e->lh <= 0 || bit(listed, type & TYPE_MASK)) continue;
+        struct class *c = &classes[TSLOT(type)];
+        if (c->word) continue; // of one that has gone, which is not noticed yet
+        set_bit(listed, type & TYPE_MASK);
+        *c = (struct class){.word = word, .type = type};
+        if (TSLOT(type) >= places) places = TSLOT(type) + 1;
+        nclasses++;
+    }
+    if (swept > ctab_mask) doing = VISITING, visiting = method_at = 0;
+}
+
+static void end_round(uint64_t now) {
+    doing = IDLE;
+    next_round = now + round_ns;
+    if (!whole) return;
+    uint8_t buf[32];
+    struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf};
+    put8(&e, HC_EV_SCANNED);
+    put_u(&e, since);
+    put_u(&e, blind);
+    (void)append(&e);
+    last_since = since;
+    rounds++;
+}
+
+static void begin_round(uint64_t now) {
+    const uint64_t epoch = epoch_number();
+    if (now < next_round || !epoch || epoch == last_since) return;
+    doing = SWEEPING, swept = 0, since = epoch, whole = true;
+}
+
+void newsites_turn(uint64_t now) {
+    if (!on || spent > CREDIT + (now - begun) / SHARE) return;
+    if (!part && !(part = memory(sizeof *part))) return stop("no memory");
+    if (doing == IDLE) begin_round(now);
+    if (doing == IDLE) return;
+    const uint64_t from = cpu_ns();
+    metadata_begin();
+    uint64_t took = 0;
+    bool more = true;
+    while (on && more && took < SLICE && doing != IDLE) {
+        if (doing == SWEEPING)
+            sweep();
+        else if (visiting < places)
+            more = visit_some();
+        else
+            end_round(now);
+        took = cpu_ns() - from;
+    }
+    spent += took;
+    if (took > most_slice) most_slice = took;
+}
+
+void newsites_report_end(void) {
+    if (opt.newsites && opt.oracle)
+        log_line("proven sites: %llu rounds, %u classes, %llu bodies, %llu sites, %llu not understood; CPU %llu us, "
+                 "longest slice %llu us",
+                 (unsigned long long)rounds, (unsigned)nclasses, (unsigned long long)bodies, (unsigned long long)sites,
+                 (unsigned long long)odd, (unsigned long long)spent / 1000, (unsigned long long)most_slice / 1000);
+}
