@@ -19,7 +19,7 @@ const (
 )
 
 // OpenOf opens the ring that the process pid (as we count) has mapped: a file by its path as the process sees it, or
-// a memfd by its descriptor. Of several the first counts that has not ended. HostPID of opt is set to pid.
+// by its descriptor a memfd, and a file that was deleted. Of several the first counts that has not ended. HostPID of opt is set to pid.
 // Errors: fs.ErrNotExist when it has none; else as Open.
 func OpenOf(pid int, opt Options) (*Ring, error) {
 	opt.HostPID = pid
@@ -69,7 +69,7 @@ func OpenOf(pid int, opt Options) (*Ring, error) {
 		for _, name := range names {
 			link, err := os.Readlink(filepath.Join(dir, name))
 			fd, err2 := strconv.Atoi(name)
-			if err != nil || err2 != nil || !strings.HasPrefix(link, "/memfd:heapcam.ring") {
+			if err != nil || err2 != nil || !withoutFile(link) {
 				continue
 			}
 			if take(OpenFD(pid, fd, opt)) {
@@ -81,4 +81,15 @@ func OpenOf(pid int, opt Options) (*Ring, error) {
 		return found, nil
 	}
 	return nil, last
+}
+
+// withoutFile says that this link of a descriptor is a ring without a file: a memfd, or a file that somebody deleted
+// while it is in use, as systemd-logind does with a user's files in /dev/shm when that user logs out.
+func withoutFile(link string) bool {
+	path, deleted := strings.CutSuffix(link, " (deleted)")
+	if strings.HasPrefix(path, "/memfd:heapcam.ring") {
+		return true
+	}
+	_, _, ok := ParseName(path)
+	return deleted && ok
 }

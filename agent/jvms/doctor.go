@@ -100,9 +100,9 @@ func warnings(j JVM) (all []string) {
 			"`heapcam doctor --java-tool-options` prints", j.Major)
 	}
 	if j.ringDeleted {
-		warn("its shared ring was deleted, as systemd-logind does when a user logs out (RemoveIPC=no in " +
-			"/etc/systemd/logind.conf prevents it): once its agent has restarted, heapcam can record the JVM only " +
-			"after a restart of the JVM")
+		warn("the file of its shared ring was deleted, as systemd-logind does when a user logs out (RemoveIPC=no in " +
+			"/etc/systemd/logind.conf prevents it): an agent that restarts finds the ring only through a descriptor " +
+			"of the JVM, which the agent must be allowed to open")
 	}
 	if j.graal {
 		warn("it is GraalVM's HotSpot, with which heapcam was not tested")
