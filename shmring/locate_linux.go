@@ -19,8 +19,8 @@ const (
 )
 
 // OpenOf opens the ring that the process pid (as we count) has mapped: a file by its path as the process sees it, or
-// by its descriptor a memfd, and a file that was deleted. Of several the first counts that has not ended. HostPID of opt is set to pid.
-// Errors: fs.ErrNotExist when it has none; else as Open.
+// by its descriptor a memfd, and a file that was deleted. Of several the first counts that has not ended. HostPID of
+// opt is set to pid. Errors: fs.ErrNotExist when it has none; else as Open.
 func OpenOf(pid int, opt Options) (*Ring, error) {
 	opt.HostPID = pid
 	var paths []string
