@@ -28,7 +28,7 @@ func TestPIDOfAnother(t *testing.T) {
 	for ticks, want := range map[uint64]jvms.Obstacle{p.StartTicks: 0, p.StartTicks - 1: jvms.Ended} {
 		j.StartTicks = ticks
 		_, err := libraryFor(j, []byte("library"))
-		_, err2 := ringDirIn(j, "/nonexistent", folderOf(j))
+		_, err2 := ringDirIn(j, "/nonexistent", folderOf(j), true)
 		if jvms.ObstacleOf(err) != want || jvms.ObstacleOf(err2) != want {
 			t.Errorf("start %d: %v, %v", ticks, err, err2)
 		}
@@ -168,7 +168,7 @@ func TestRemoveFollowsNothing(t *testing.T) {
 		},
 	} {
 		tmp, victim, j := stage(t)
-		ring, err := ringDirIn(j, "/nonexistent", "heapcam-record-1-x")
+		ring, err := ringDirIn(j, "/nonexistent", "heapcam-record-1-x", false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +198,7 @@ func TestRemove(t *testing.T) {
 		if err := os.Chmod(tmp, mode); err != nil {
 			t.Fatal(err)
 		}
-		ring, err := ringDirIn(j, "/nonexistent", "heapcam-record-1-x")
+		ring, err := ringDirIn(j, "/nonexistent", "heapcam-record-1-x", false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,6 +214,33 @@ func TestRemove(t *testing.T) {
 		if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
 			t.Errorf("%v: %v %v", mode, left, err)
 		}
+	}
+}
+
+// TestFoldersHoldNoDescriptor: an agent that attaches for years keeps none of the folders for rings open, and what a
+// folder for one recording holds is given back with it.
+func TestFoldersHoldNoDescriptor(t *testing.T) {
+	_, _, j := stage(t)
+	open := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	before := open()
+	for range 20 {
+		if _, err := RingDirFor(j, "/nonexistent"); err != nil {
+			t.Fatal(err)
+		}
+		ring, err := ringDirIn(j, "/nonexistent", "heapcam-record-1-x", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ring.Remove()
+	}
+	if now := open(); now > before+5 { // the runtime may have opened some
+		t.Errorf("%d descriptors, then %d", before, now)
 	}
 }
 

@@ -54,14 +54,19 @@ func libraryFor(j jvms.JVM, b []byte) (string, error) {
 type RingDir struct {
 	AsJVM  string // its path as the JVM sees it
 	Ours   string // as we see it
-	remove func()
+	remove func() // nil: it stays. Else it holds a descriptor
 }
 
-// Remove removes the folder and what is in it.
-func (d RingDir) Remove() { d.remove() }
+// Remove removes the folder and what is in it, if it was made for one recording. It is called once.
+func (d RingDir) Remove() {
+	if d.remove != nil {
+		d.remove()
+	}
+}
 
-// ringDirIn makes the folder name for j's ring. base is where ours would be: if j sees that too, it is there.
-func ringDirIn(j jvms.JVM, base, name string) (RingDir, error) {
+// ringDirIn makes the folder name for j's ring. base is where ours would be: if j sees that too, it is there. stays:
+// for the rings of others, too, so that nothing is held for its removal.
+func ringDirIn(j jvms.JVM, base, name string, stays bool) (RingDir, error) {
 	r, err := openRoot(j)
 	if err != nil {
 		return RingDir{}, err
@@ -82,6 +87,9 @@ func ringDirIn(j jvms.JVM, base, name string) (RingDir, error) {
 			return err
 		}
 		unix.Close(dir)
+		if stays {
+			return nil
+		}
 		at, err = procfs.InRoot(r.fd, base, unix.O_PATH|unix.O_DIRECTORY)
 		return err
 	})
@@ -91,6 +99,9 @@ func ringDirIn(j jvms.JVM, base, name string) (RingDir, error) {
 			"pid %d (%s) cannot be recorded: no folder can hold its shared ring: %w", j.PID, j.Name, err)
 	}
 	path := filepath.Join(found, name)
+	if stays {
+		return RingDir{AsJVM: path, Ours: ours + path}, nil
+	}
 	return RingDir{AsJVM: path, Ours: ours + path, remove: func() {
 		defer unix.Close(at)
 		if err := r.as(func() error { return removeFolder(at, name) }); errors.Is(err, fs.ErrPermission) && !r.userns {

@@ -24,4 +24,6 @@ func libraryFor(jvms.JVM, []byte) (string, error) { return "", errors.ErrUnsuppo
 
 func installLibrary([]byte) (string, error) { return "", errNoRecording }
 
-func ringDirIn(jvms.JVM, string, string) (RingDir, error) { return RingDir{}, errors.ErrUnsupported }
+func ringDirIn(jvms.JVM, string, string, bool) (RingDir, error) {
+	return RingDir{}, errors.ErrUnsupported
+}

@@ -92,14 +92,14 @@ func loadError(j jvms.JVM, lib string, err error) error {
 // RingDirFor makes the folder in which j's probe makes its ring: below base where the JVM sees that, too. Errors:
 // *jvms.RecordError, I/O errors.
 func RingDirFor(j jvms.JVM, base string) (RingDir, error) {
-	return ringDirIn(j, base, fmt.Sprintf("heapcam-%d", j.UID))
+	return ringDirIn(j, base, fmt.Sprintf("heapcam-%d", j.UID), true)
 }
 
 // OneRingDir makes a folder for the ring of j alone, which the caller removes. name tells it from others. Errors:
 // *jvms.RecordError, I/O errors.
 func OneRingDir(j jvms.JVM, name string) (RingDir, error) {
 	if j.Container {
-		return ringDirIn(j, "/dev/shm", fmt.Sprintf("heapcam-record-%d-%s", os.Getpid(), name))
+		return ringDirIn(j, "/dev/shm", fmt.Sprintf("heapcam-record-%d-%s", os.Getpid(), name), false)
 	}
 	return MakeRingDir("record", j.UID)
 }

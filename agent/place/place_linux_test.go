@@ -167,7 +167,7 @@ func TestHostilePlaces(t *testing.T) {
 					t.Errorf("a library that was there is another file: %v", err)
 				}
 			}
-			_, err = ringDirIn(j, "/nonexistent", folderOf(j))
+			_, err = ringDirIn(j, "/nonexistent", folderOf(j), true)
 			if (err == nil) != (c.ok || strings.HasPrefix(c.name, "library")) {
 				t.Errorf("ring: %v", err)
 			}
@@ -216,7 +216,7 @@ func TestPlaceRace(t *testing.T) {
 		} else {
 			refused++
 		}
-		ringDirIn(j, "/nonexistent", folderOf(j))
+		ringDirIn(j, "/nonexistent", folderOf(j), true)
 	}
 	close(over)
 	swapping.Wait()
