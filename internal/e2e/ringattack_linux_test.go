@@ -250,7 +250,8 @@ func holds(t *testing.T, pid int) (maps, rss, fds int) {
 	return bytes.Count(b, []byte("heapcam")), number(t, fmt.Sprintf("/proc/%d/status", pid), "VmRSS:"), len(es)
 }
 
-// TestDetachLeavesNothing attaches to a JVM and detaches from it again and again: only the library stays, once.
+// TestDetachLeavesNothing attaches to a JVM and detaches from it again and again: only the library stays in the JVM,
+// once, and no descriptor in the agent.
 func TestDetachLeavesNothing(t *testing.T) {
 	t.Parallel()
 	needReader(t)
@@ -269,7 +270,8 @@ func TestDetachLeavesNothing(t *testing.T) {
 		await(t, "pid", func() bool { return r.pid() > 0 })
 		pid := r.pidText()
 		var first, maps, rss, fds int
-		var fds1, maps1 int
+		var fds1, maps1, agent1 int
+		agent := func() int { _, _, fds := holds(t, d.cmd.Process.Pid); return fds }
 		const warm = 4 // what the JVM itself loads and compiles for the first ones
 		for i := range cycles {
 			if errs, code := d.attach(t, pid); code != 0 {
@@ -290,7 +292,7 @@ func TestDetachLeavesNothing(t *testing.T) {
 				return strings.Count(ringsMapped(r.pid()), ".ring") == 0
 			})
 			if i+1 == warm {
-				maps1, first, fds1 = maps, rss, fds
+				maps1, first, fds1, agent1 = maps, rss, fds, agent()
 			}
 		}
 		t.Logf("after %d cycles: %d mappings of ours, %d KiB resident, %d descriptors; after %d: %d, %d, %d",
@@ -298,6 +300,9 @@ func TestDetachLeavesNothing(t *testing.T) {
 			first, fds1, cycles, maps, rss, fds)
 		if maps != maps1 || fds > fds1+1 {
 			t.Errorf("mappings %d, then %d; descriptors %d, then %d", maps1, maps, fds1, fds)
+		}
+		if n := agent(); n > agent1+4 {
+			t.Errorf("the agent has %d descriptors, then %d", agent1, n)
 		}
 		if rss > first+5<<10 {
 			t.Errorf("%d KiB more after %d cycles, want at most 5 MiB", rss-first, cycles-warm)
