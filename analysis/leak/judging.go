@@ -87,11 +87,14 @@ func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 	// Those whose shape is none of growth count: the shape is of the same data.
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.p, b.p) })
 	least, tested := 0.0, 0
+	counted := false // one that a replay may refute, and then not count
 	for i := range all {
 		if w := all[i].why; w == whyNot || w == whyStopped || w == whyChance {
 			tested++
+			counted = counted || all[i].open
 		}
 	}
+	h.Open = h.Open || counted && len(all) > 0 && all[0].p <= significance
 	for i := range all {
 		if all[i].p < 1 {
 			least = max(least, min(1, all[i].p*float64(tested-i)))

@@ -55,6 +55,12 @@ type Key struct {
 	Class Class
 }
 
+// compare orders keys: by class, loader and frame.
+func (k Key) compare(o Key) int {
+	return cmp.Or(cmp.Compare(k.Class.Name, o.Class.Name), cmp.Compare(k.Class.VM, o.Class.VM),
+		cmp.Compare(k.Class.Loader, o.Class.Loader), cmp.Compare(k.Frame, o.Frame))
+}
+
 // Tally sums samples with their weights: each stands for w = 1/p objects, p being the probability that it was drawn.
 type Tally struct {
 	n       uint64
@@ -433,14 +439,15 @@ func GrownSites(r *heap.Symbols, first, last map[Key]*Tally, before, after []hea
 		}
 		all = append(all, g)
 	}
+	// In one order, so that sums are the same each time: of maps they come in any.
+	slices.SortFunc(all, func(a, b grown) int { return a.k.compare(b.k) })
 	within(all, growthOf(r, before, after))
 	all = slices.DeleteFunc(all, func(g grown) bool { return g.bytes < 1 })
 	for _, g := range all {
 		classes = append(classes, g.k.Class)
 	}
 	slices.SortFunc(all, func(a, b grown) int {
-		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.k.Class.Name, b.k.Class.Name),
-			cmp.Compare(a.k.Frame, b.k.Frame))
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), a.k.compare(b.k))
 	})
 	shared := Loaders(r, classes)
 	out := []GrownRow{}

@@ -156,7 +156,7 @@ func (t *tables) slot(slot []probe.Row) (found bool, why string) {
 // shapes are the C types of each shape, but pointers and structs: those of has_shape in probe/src/vmtable.c.
 var shapes = map[string]string{
 	"SIZE":          " size_t uintptr_t intptr_t uintx intx uint64_t julong ",
-	"INT":           " int uint jint unsigned unsigned-int int32_t uint32_t ",
+	"INT":           " int uint jint unsigned unsigned-int int32_t uint32_t u4 ",
 	"SHORT":         " u2 jushort unsigned-short uint16_t ",
 	"UNTYPED_BYTES": " u1 jbyte uint8_t bool ",
 }
