@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -72,7 +71,7 @@ func (in *inputs) key(s *stage) (string, error) {
 	fmt.Fprintln(h, s.name, s.pkg, s.dir, s.args, s.only, s.command, runtime.Version())
 	for i, name := range in.names {
 		if in.counts(name, folders, wide, docs) {
-			io.WriteString(h, in.files[i]+"\n")
+			fmt.Fprintln(h, in.files[i])
 		}
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)[:12]), nil
