@@ -2,6 +2,7 @@ package session
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/heapcam/heapcam/ringstore"
@@ -41,6 +42,7 @@ const (
 
 // incident is one that waits for its listings.
 type incident struct {
+	cause  cause
 	reason string
 	until  time.Time // and no longer
 	heap   bool      // for a listing of the heap
@@ -98,14 +100,14 @@ func (u *unasked) answer(ticket uint32, a answer) {
 	if a.err != nil {
 		x = ringstore.Listed{Why: a.err.Error()}
 	}
+	if ticket == 0 { // of an agent before
+		return
+	}
 	if u.ticket != 0 && u.ticket <= ticket {
 		u.answered, u.newest = true, x
 	}
 	if ticket == u.scheduled {
 		u.spent += a.got.StopNS
-	}
-	if ticket == 0 { // of an agent before
-		return
 	}
 	u.fullKnown = u.fullKnown || u.full && x.Why == ""
 	u.full = false
@@ -120,10 +122,11 @@ func (u *unasked) answer(ticket uint32, a answer) {
 // of the heap is under way.
 func (s *Session) alarm(now time.Time, h *shmring.Status, c cause, reason string, heap bool) {
 	u := &s.unasked
-	if s.hooks.Freeze == nil {
+	// One at a time for each cause: a JVM may claim any number of them while the first one waits.
+	if s.hooks.Freeze == nil || slices.ContainsFunc(u.waiting, func(i incident) bool { return i.cause == c }) {
 		return
 	}
-	i := incident{reason: reason, until: now.Add(listingTime), heap: heap}
+	i := incident{cause: c, reason: reason, until: now.Add(listingTime), heap: heap}
 	if !u.at[c].IsZero() && now.Sub(u.at[c]) < incidentListing {
 		i.listed.Why = "an incident for the same cause had one not long before"
 	} else if i.listed.Why = s.request(h, now, s.maxReferencePause()); i.listed.Why == "" {

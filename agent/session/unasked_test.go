@@ -169,3 +169,16 @@ func TestListingIsCutOff(t *testing.T) {
 		}
 	}
 }
+
+// TestOneIncidentWaits: a JVM that claims one exhaustion after the other does not fill the queue of incidents.
+func TestOneIncidentWaits(t *testing.T) {
+	s := &Session{}
+	s.hooks.Freeze = func(string, ringstore.Listed) { t.Error("kept before its listing") }
+	s.alarms.stale = true
+	for _, c := range []cause{causeExhausted, causeExhausted, causeStorm, causeExhausted, causeStorm} {
+		s.alarm(time.Now(), &shmring.Status{}, c, "x", true)
+	}
+	if n := len(s.unasked.waiting); n != int(causes) {
+		t.Errorf("%d wait, want one for each cause", n)
+	}
+}

@@ -5,7 +5,7 @@
 
 enum { NEW = 187, TABLE = 10, LOOKUP = 11, WIDE = 12, IINC = 132, RET = 169 };
 
-// Lengths in bytes, by the JVM specification up to 201. 202 stands in the place of another one: a breakpoint. What
+// Lengths in bytes, by the JVM specification up to 201. 202 is a breakpoint, which replaces another one. What
 // follows is the JVM's own, the same in 17 and 25 (bytecodes.hpp); it keeps the length of what it replaces.
 // clang-format off
 static const uint8_t lengths[] = {

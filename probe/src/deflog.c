@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "heapcam_abi.h"
+#include "options.h"
 #include "os.h"
 #include "recording.h"
 
@@ -25,7 +26,7 @@ static bool log_init(struct deflog *l, size_t cap) {
 
 bool deflogs_init(void) {
     return log_init(&type_log, 64 << 20) && log_init(&spare, 64 << 20) && log_init(&site_log, 64 << 20) &&
-           log_init(&new_log, 16 << 20);
+           (!opt.newsites || log_init(&new_log, 16 << 20));
 }
 
 bool deflog_append(struct deflog *l, const uint8_t *b, size_t n) {

@@ -38,8 +38,8 @@ func readInputs() (*inputs, error) {
 // outside is how tests reach what they do not import: the program, other folders, the documentation.
 var outside = regexp.MustCompile(`HEAPCAM_BIN|"\.\.["/]|"go", "(build|run|list|test)"`)
 
-// key is a number for what the results of a stage depend on: the stage itself, the Go version, go.mod and go.sum, and
-// the folders of its packages and of all packages of this module that they import. A stage that reaches further
+// key is a number for what the results of a stage depend on: the stage itself, the versions of Go and of the JDKs,
+// go.mod and go.sum, and the folders of its packages and of all packages of this module that they import. A stage that reaches further
 // depends on every file; on the documentation if its tests name it. Nothing depends on results.
 func (in *inputs) key(s *stage) (string, error) {
 	folders, wide, docs := []string(nil), s.pkg == "" || s.dir != "", s.name == "fuzzing"
@@ -68,7 +68,7 @@ func (in *inputs) key(s *stage) (string, error) {
 		docs = bytes.Contains(bytes.ReplaceAll(text, []byte("docs/benchmarks"), nil), []byte("docs"))
 	}
 	h := sha256.New()
-	fmt.Fprintln(h, s.name, s.pkg, s.dir, s.args, s.only, s.command, runtime.Version())
+	fmt.Fprintln(h, s.name, s.pkg, s.dir, s.args, s.only, s.command, runtime.Version(), installedJDKs())
 	for i, name := range in.names {
 		if in.counts(name, folders, wide, docs) {
 			fmt.Fprintln(h, in.files[i])

@@ -118,12 +118,13 @@ func (r *results) expect(stage string, names []string) {
 	r.of(stage).Names = names
 }
 
-// left gives those of names that have not passed and were not skipped.
+// left gives those of names that have not passed. One that was skipped runs again: another machine may have what it
+// needs.
 func (r *results) left(stage string, names []string) (left []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, n := range names {
-		if o := r.of(stage).Tests[n]; o == nil || o.Result == fail {
+		if o := r.of(stage).Tests[n]; o == nil || o.Result != pass {
 			left = append(left, n)
 		}
 	}
@@ -136,7 +137,7 @@ func (r *results) put(stage, name string, o *outcome) {
 	defer r.mu.Unlock()
 	s := r.of(stage)
 	o.Runs = 1
-	if before := s.Tests[name]; before != nil {
+	if before := s.Tests[name]; before != nil && before.Result == fail {
 		o.Runs += before.Runs
 	}
 	s.Tests[name], s.Date = o, time.Now().UTC().Format(time.DateOnly)

@@ -107,7 +107,20 @@ func choose(all []stage, packages []string) ([]stage, error) {
 	return out, nil
 }
 
+var fullVersion = regexp.MustCompile(`(?m)^JAVA_RUNTIME_VERSION="[^"]*"|^JAVA_VERSION="[^"]*"`)
+
 var javaVersion = regexp.MustCompile(`(?m)^JAVA_VERSION="([0-9]+)`)
+
+// installedJDKs gives their versions.
+func installedJDKs() (versions []string) {
+	releases, _ := filepath.Glob("/usr/lib/jvm/*/release")
+	for _, f := range releases {
+		b, _ := os.ReadFile(f)
+		versions = append(versions, fullVersion.FindString(string(b)))
+	}
+	slices.Sort(versions)
+	return slices.Compact(versions)
+}
 
 // newerJDK gives another tested JDK than 17 and 25, the newest that is installed, as "MAJOR=HOME"; "": there is none.
 func newerJDK() (jdk string) {
