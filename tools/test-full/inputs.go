@@ -39,8 +39,8 @@ func readInputs() (*inputs, error) {
 var outside = regexp.MustCompile(`HEAPCAM_BIN|"\.\.["/]|"go", "(build|run|list|test)"`)
 
 // key is a number for what the results of a stage depend on: the stage itself, the versions of Go and of the JDKs,
-// go.mod and go.sum, and the folders of its packages and of all packages of this module that they import. A stage that reaches further
-// depends on every file; on the documentation if its tests name it. Nothing depends on results.
+// go.mod and go.sum, and the folders of its packages and of all packages of this module that they import. A stage that
+// reaches further depends on every file; on the documentation if its tests name it. Nothing depends on results.
 func (in *inputs) key(s *stage) (string, error) {
 	folders, wide, docs := []string(nil), s.pkg == "" || s.dir != "", s.name == "fuzzing"
 	if !wide {
