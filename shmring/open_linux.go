@@ -194,20 +194,41 @@ func (r *Ring) successor() (*Ring, error) {
 	if r.id.name == "" || r.opt.Away {
 		return nil, nil
 	}
-	p, err := unix.Openat(r.id.dir, r.id.name+NextSuffix, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if errors.Is(err, unix.ENOENT) {
-		return nil, nil
+	if next := r.inherited(); next != nil {
+		return next, nil
 	}
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: r.path + NextSuffix, Err: err}
-	}
-	opt := r.opt
-	opt.CheckOwner, opt.UID = true, r.id.uid
-	next, err := openPath(p, r.path+NextSuffix, identity{dir: -1}, opt)
-	if errors.Is(err, ErrNotReady) {
+	next, err := r.openBeside(r.id.name + NextSuffix)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, ErrNotReady) {
 		return nil, nil
 	}
 	return next, err
+}
+
+// inherited opens the ring that takes over if it has this one's name already: somebody removed this one's file, and
+// Scan found the other. A later ring may have the name with NextSuffix by now. nil: the name is not that ring's.
+func (r *Ring) inherited() *Ring {
+	next, err := r.openBeside(r.id.name)
+	if err != nil {
+		return nil
+	}
+	s, err := next.status(make([]byte, headerUsed))
+	if next.id.dev == r.id.dev && next.id.ino == r.id.ino || err != nil || s.Base != r.tail {
+		next.f.Close()
+		return nil
+	}
+	return next
+}
+
+// openBeside opens a ring of the same owner in the same folder.
+func (r *Ring) openBeside(name string) (*Ring, error) {
+	path := filepath.Join(filepath.Dir(r.path), name)
+	p, err := unix.Openat(r.id.dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	opt := r.opt
+	opt.CheckOwner, opt.UID = true, r.id.uid
+	return openPath(p, path, identity{dir: -1}, opt)
 }
 
 // rename gives the ring that takes over the name of this one. false: the file of that name is not, or was not, the
@@ -217,6 +238,9 @@ func (r *Ring) rename(next identity) (bool, error) {
 		var st unix.Stat_t
 		return unix.Fstatat(r.id.dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && uint64(st.Dev) == next.dev &&
 			st.Ino == next.ino
+	}
+	if is(r.id.name) { // inherited
+		return true, nil
 	}
 	if !is(r.id.name + NextSuffix) {
 		return false, nil

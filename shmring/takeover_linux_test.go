@@ -208,6 +208,37 @@ func TestTakeOverLate(t *testing.T) {
 	}
 }
 
+// TestTakeOverOfRemoved: the ring's file is removed, and a scan gives its name to the ring that takes over, while the
+// reader still reads the removed one. Even where the producer has made a third ring by then, no ring is left out.
+func TestTakeOverOfRemoved(t *testing.T) {
+	for _, third := range []bool{false, true} {
+		p := create(t, ringtest.Config{Mapped: true})
+		r := acquired(t, p)
+		commitNumber(t, p, 1)
+		check(t, os.Remove(p.Path))
+		check(t, p.Grow(2<<20, true))
+		commitNumber(t, p, 2)
+		if paths, err := shmring.Scan(filepath.Dir(p.Path)); err != nil || len(paths) != 1 || paths[0] != r.Path() {
+			t.Fatalf("%v %v", paths, err)
+		}
+		last := uint64(2)
+		if third {
+			p.Path = r.Path()
+			check(t, p.Grow(4<<20, true))
+			commitNumber(t, p, 3)
+			last = 3
+		}
+		seen, err := drain(t, r)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		wantNumbers(t, seen, 1, last)
+		if left, err := os.ReadDir(filepath.Dir(r.Path())); err != nil || len(left) != 1 {
+			t.Errorf("third ring %v: %v in the folder, %v", third, left, err)
+		}
+	}
+}
+
 // TestOldABI reads a ring as probes of ABI 1 made them: its header has 4,096 bytes.
 func TestOldABI(t *testing.T) {
 	p := create(t, ringtest.Config{ABI: 1, Mapped: true})
