@@ -79,7 +79,7 @@ func (s *Session) govern(h shmring.Status) error {
 	c, change := b.governor.Observe(governor.Observation{
 		Now: now, Probe: h.ProbeNS, Sample: h.SampleNS, Pause: b.longest, Depth: uint64(h.Depth), Cuts: h.EpochsCut,
 		Walk:    [trace.DepthFull + 1]uint64{trace.DepthSurvivors: h.WalkSurvivors, trace.DepthFull: h.WalkFull},
-		Listing: h.SyncPredicted, References: s.unasked.spent, Storm: h.Storm > shmring.Monotonic(),
+		Listing: h.SyncPredicted, References: s.refs.unasked.spent, Storm: h.Storm > shmring.Monotonic(),
 	})
 	b.longest = 0
 	if l.budget(&s.in) > 0 {

@@ -40,8 +40,7 @@ func New(
 	}
 	s := &Session{
 		cfg: cfg, ring: ring, defs: newDefinitions(),
-		in:     stream{redefining: !fresh},
-		began:  time.Now(),
+		in:     stream{redefining: !fresh, began: time.Now()},
 		losses: losses{reported: h},
 		syncs:  newSchedule(cfg.MaxTraceSize, last),
 		heap:   heapView{live: newLive()},

@@ -48,7 +48,8 @@ type references struct {
 	listing, next uint64 // of the listing that is being stored, and the number of its next part
 	about         trace.References
 	bytes         int64
-	err           error // why it is torn
+	err           error   // why it is torn
+	unasked       unasked // those that nobody asked for
 
 	mu      sync.Mutex
 	waiting map[uint32]chan answer
@@ -142,7 +143,7 @@ func (s *Session) references(b trace.Block, p *trace.RefPart, start uint64) {
 	}
 	if p.Flags&trace.RefLast != 0 {
 		a := r.answer()
-		s.unasked.answer(uint32(r.about.Ticket), a)
+		s.refs.unasked.answer(uint32(r.about.Ticket), a)
 		r.answered(uint32(r.about.Ticket), a)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/ringstore"
@@ -34,23 +32,20 @@ const (
 type Session struct {
 	cfg   Config
 	hooks Hooks
-	log   zerolog.Logger
 	ring  *shmring.Ring
 	shared
 
-	in      stream       // what the JVM's stream has said
-	defs    *definitions // definitions cache
-	losses  losses       // what the ring or the store lost
-	syncs   schedule     // when sync points are requested and what is listed
-	heap    heapView     // live objects and the next summary
-	out     writer       // pending blocks, open file
-	steer   steering     // depth, interval and compression within all limits
-	alarms  alarms       // storms and memory exhaustion
-	pause   pauseControl
-	refs    references // the reference listing that is being stored
-	unasked unasked    // reference listings that nobody asked for
-	tally   tally      // counters over all agents
-	began   time.Time  // of this session
+	in     stream       // what the JVM's stream has said
+	defs   *definitions // definitions cache
+	losses losses       // what the ring or the store lost
+	syncs  schedule     // when sync points are requested and what is listed
+	heap   heapView     // live objects and the next summary
+	out    writer       // pending blocks, open file
+	steer  steering     // depth, interval and compression within all limits
+	alarms alarms       // storms and memory exhaustion
+	pause  pauseControl
+	refs   references // the reference listing that is being stored, and those that nobody asked for
+	tally  tally      // counters over all agents
 }
 
 // Hooks are what a session asks of its agent while it runs. All may be nil. They are called by the session's goroutine

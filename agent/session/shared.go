@@ -21,7 +21,8 @@ type shared struct {
 	busy  atomic.Int64 // since when the session may be waiting for the disk, Unix ns; 0: it is not
 	bytes atomic.Int64 // of the agent's memory, about
 	evict atomic.Bool  // the session shall end
-	kept  string       // name by which the service manager keeps the ring; "": it does not; never changes
+	log   zerolog.Logger
+	kept  string // name by which the service manager keeps the ring; "": it does not; never changes
 }
 
 // set changes the status.
@@ -107,4 +108,4 @@ func (s *Session) Ended() bool {
 func (s *shared) Kept() string { return s.kept }
 
 // Log returns the log of the session's JVM. It is bounded, as one JVM must not fill the log by what it does.
-func (s *Session) Log() *zerolog.Logger { return &s.log }
+func (s *shared) Log() *zerolog.Logger { return &s.log }

@@ -73,7 +73,7 @@ const (
 func (s *Session) idleFor(d time.Duration) bool {
 	since := s.in.pauseAt
 	if since.IsZero() {
-		since = s.began
+		since = s.in.began
 	}
 	return time.Since(since) > d
 }

@@ -25,6 +25,7 @@ type stream struct {
 	redefining  bool   // the probe is asked to send all definitions again
 	redefinedAt uint64 // position before which it has done so; 0: unknown, or taken note of
 
+	began      time.Time // this session
 	pauseAt    time.Time // when the newest epoch was taken in; zero: none was by this agent
 	stormUntil uint64    // ns; until then it is not noted again that listings are left out
 

@@ -69,7 +69,7 @@ type unasked struct {
 
 // request asks for a reference listing now, or finds that one was asked for a moment ago. why says why there is none.
 func (s *Session) request(h *shmring.Status, now time.Time, most time.Duration) (why string) {
-	u := &s.unasked
+	u := &s.refs.unasked
 	switch {
 	case u.ticket != 0 && now.Sub(u.asked) < freshListing && (!u.answered || u.newest.Why == ""):
 		return ""
@@ -121,7 +121,7 @@ func (u *unasked) answer(ticket uint32, a answer) {
 // alarm begins an incident: it is kept when its listings are stored or refused, or have taken too long. heap: a listing
 // of the heap is under way.
 func (s *Session) alarm(now time.Time, h *shmring.Status, c cause, reason string, heap bool) {
-	u := &s.unasked
+	u := &s.refs.unasked
 	// One at a time for each cause: a JVM may claim any number of them while the first one waits.
 	if s.hooks.Freeze == nil || slices.ContainsFunc(u.waiting, func(i incident) bool { return i.cause == c }) {
 		return
@@ -148,7 +148,7 @@ func (s *Session) maxReferencePause() time.Duration {
 
 // freezeWaiting keeps the incidents that need not wait any longer. ended: nothing more comes from the JVM.
 func (s *Session) freezeWaiting(now time.Time, ended bool) {
-	u := &s.unasked
+	u := &s.refs.unasked
 	still := u.waiting[:0]
 	for _, i := range u.waiting {
 		if !ended && now.Before(i.until) && (i.ticket != 0 || i.heap && s.alarms.stale) {
@@ -177,7 +177,7 @@ func (s *Session) stormBegins(at uint64, h *shmring.Status) {
 
 // collected takes in what is in use after a collection of old space.
 func (s *Session) collected(p *trace.Pause, after uint64) {
-	u, most := &s.unasked, float64(s.in.jvm.MaxHeap)
+	u, most := &s.refs.unasked, float64(s.in.jvm.MaxHeap)
 	if old := p.Kind == trace.PauseFull || p.Kind == trace.PauseMixed; old && most > 0 &&
 		float64(after) > nearlyFull*most && !u.fullKnown && time.Since(u.asked) > refusedAgain {
 		u.full = true
@@ -186,7 +186,7 @@ func (s *Session) collected(p *trace.Pause, after uint64) {
 
 // listReferences asks for the reference listing that is due, if the overhead budget has twice the time for it.
 func (s *Session) listReferences(h *shmring.Status, now time.Time) {
-	u, l := &s.unasked, s.steer.limits
+	u, l := &s.refs.unasked, s.steer.limits
 	if l == nil || l.MaxReferencePause <= 0 || !s.in.known {
 		return
 	}
@@ -207,13 +207,13 @@ func (s *Session) listReferences(h *shmring.Status, now time.Time) {
 		u.scheduled = u.ticket
 	}
 	if timed {
-		u.taken(now, s.began, l.ReferencesInterval)
+		u.taken(now, s.in.began, l.ReferencesInterval)
 	}
 }
 
 // schedule sets when the first listing is due, or a later one that was refused: in an eighth of the interval.
 func (s *Session) schedule(now time.Time, every time.Duration) {
-	u := &s.unasked
+	u := &s.refs.unasked
 	if every != u.every { // a reload
 		u.every, u.next = every, time.Time{}
 	}
@@ -221,7 +221,7 @@ func (s *Session) schedule(now time.Time, every time.Duration) {
 	case every == 0:
 		u.next = time.Time{}
 	case u.next.IsZero() && every < 0:
-		u.next = s.began.Add(firstListing)
+		u.next = s.in.began.Add(firstListing)
 	case u.next.IsZero(): // not at the same time in all JVMs of an agent
 		u.next = now.Add(every/2 + rand.N(every/2))
 	case every > 0 && u.ticket == u.scheduled && u.answered && u.newest.Why != "":

@@ -81,11 +81,11 @@ func TestIncidentListsReferences(t *testing.T) {
 func TestReferencesInTime(t *testing.T) {
 	began := time.Unix(1e9, 0)
 	asked := func(every time.Duration) string {
-		s := &Session{began: began}
+		s := &Session{in: stream{began: began}}
 		var at []string
 		for now := began; now.Sub(began) < 150*time.Minute; now = now.Add(time.Minute) {
 			s.schedule(now, every)
-			if u := &s.unasked; !u.next.IsZero() && !now.Before(u.next) {
+			if u := &s.refs.unasked; !u.next.IsZero() && !now.Before(u.next) {
 				at = append(at, now.Sub(began).String())
 				u.taken(now, began, every)
 			}
@@ -103,7 +103,7 @@ func TestReferencesInTime(t *testing.T) {
 	}
 	s := &Session{}
 	s.in.jvm.MaxHeap = 1000
-	u := &s.unasked
+	u := &s.refs.unasked
 	for _, p := range []struct {
 		kind, after uint64
 		want        bool
@@ -178,7 +178,7 @@ func TestOneIncidentWaits(t *testing.T) {
 	for _, c := range []cause{causeExhausted, causeExhausted, causeStorm, causeExhausted, causeStorm} {
 		s.alarm(time.Now(), &shmring.Status{}, c, "x", true)
 	}
-	if n := len(s.unasked.waiting); n != int(causes) {
+	if n := len(s.refs.unasked.waiting); n != int(causes) {
 		t.Errorf("%d wait, want one for each cause", n)
 	}
 }
