@@ -457,9 +457,6 @@ var (
 	}()
 )
 
-// Events gives the rows of the event table. The caller must not change it.
-func Events() []Event { return events }
-
 // Known says whether this version defines the kind, reserved ones included.
 func (k Kind) Known() bool { return k >= KindMeta && k <= KindSlice }
 

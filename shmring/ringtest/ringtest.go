@@ -262,9 +262,6 @@ func (p *Producer) PID() uint32 { return p.config.PID }
 // Head gives the position behind the last commit.
 func (p *Producer) Head() uint64 { return p.head }
 
-// Dropped gives the epochs that did not fit.
-func (p *Producer) Dropped() uint64 { return p.dropped }
-
 // State stores a state and its reason.
 func (p *Producer) State(s shmring.State, reason string) error {
 	b := make([]byte, shmring.LenReason)
