@@ -113,16 +113,17 @@ func syncPath(fs vfs.FS, dir, p string) error {
 }
 
 // Sync makes everything accepted survive a power loss. After an error a new segment is wanted: what the system could
-// not write it may forget. Errors: those of the file system.
+// not write it may forget. Errors: those of the file system, and that of a SyncSoon that was under way.
 func (s *Store) Sync() error {
+	var before error // the system gives it once: another fsync of the file succeeds, though its pages may be lost
 	if s.syncer.running != nil {
-		<-s.syncer.running
+		before = <-s.syncer.running
 		s.syncer.running = nil
 	}
 	s.syncer.bg.Wait()
 	s.desc.stale = s.syncer.undescribed.Swap(false) || s.desc.stale
 	s.heal()
-	return s.synced(s.sync(s.file()))
+	return s.synced(errors.Join(before, s.sync(s.file())))
 }
 
 // file is that of the open segment; nil: none.
