@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/heapcam/heapcam/analysis/sites"
@@ -90,7 +91,7 @@ func (rep *Report) writeWatched(w io.Writer) {
 		ui.Datum(w, "Sites cut", ui.Prose(rep.SitesCut))
 	}
 	ui.Field(w, "Watched", ui.Flowf("%d of them, chosen at random, to learn which live: %d live at the end, %d "+
-		"undecided", x.Samples, x.Live, x.Undecided))
+		"not decided yet", x.Samples, x.Live, x.Undecided))
 	ui.Field(w, "Not known", ui.Flowf("which classes live, and how many objects: heapcam does not read the heap of a "+
 		"JVM with %s", ui.Flow(rep.Collector)))
 	ui.Field(w, "Missing", rep.missing())
@@ -130,7 +131,14 @@ func (rep *Report) collectionsText(ks []string, syncs uint64) ui.Flow {
 		return ui.Flowf("%d (%s), numbers %d to %d; %d with a full listing (sync points)", len(rep.Collections), kinds,
 			first.GC, last.GC, syncs)
 	}
-	cycles, _ := rep.cycles()
-	return ui.Flowf("%s (%s), numbers %d to %d", ui.Flow(ui.Plural(uint64(cycles), "concurrent cycle")), kinds,
+	cycles, readings := rep.cycles()
+	also := ui.Flow("")
+	if readings > 0 {
+		reading := " " + trace.PauseKindNames.String(trace.PauseReading)
+		ks = slices.DeleteFunc(ks, func(k string) bool { return strings.HasSuffix(k, reading) })
+		kinds = ui.Flow(strings.Join(ks, ", "))
+		also = ui.Flowf(", and in between heapcam read the samples %s", ui.Flow(ui.Plural(uint64(readings), "time")))
+	}
+	return ui.Flowf("%s (%s)%s; numbers %d to %d", ui.Flow(ui.Plural(uint64(cycles), "concurrent cycle")), kinds, also,
 		first.GC, last.GC)
 }

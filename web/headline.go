@@ -38,7 +38,7 @@ func headlines(r *analysis.Report) []Headline {
 	n := len(r.Collections)
 	if n == 0 {
 		return []Headline{{Kind: "empty", View: "coverage",
-			Text: "There is no collection in this recording. Either the JVM did not collect, or no data was stored."}}
+			Text: string(r.FirstLook)}}
 	}
 	out := []Headline{}
 	for i := range r.Verdicts[:min(len(r.Verdicts), maxLeaks)] {

@@ -32,8 +32,8 @@ func TestHeadline(t *testing.T) {
 			"collections (95 %). A longer window, or `--sampling 64KiB`, shows smaller ones.", ui.Good},
 		{Report{Smallest: 70 << 10, interval: 64 << 10}, "No leak found above 70.0 KiB/s in 2 min 30 s and 9 " +
 			"collections (95 %). A longer window shows smaller ones.", ui.Good},
-		{Report{smallest: "Of 5 watched samples the live ones were followed."}, "No leak found in 2 min 30 s and 9 " +
-			"collections. Of 5 watched samples the live ones were followed.", ui.Good},
+		{Report{smallest: "The result rests on 5 watched samples."}, "No leak found in 2 min 30 s and 9 " +
+			"collections. The result rests on 5 watched samples.", ui.Good},
 		{Report{doubt: "3 collections in 2 s are too few"}, "Cannot tell whether the program leaks: 3 collections " +
 			"in 2 s are too few. Record for longer: at least one minute, with at least ten collections.", ui.Doubt},
 		{Report{doubt: NoSamples}, "Cannot tell whether the program leaks: no allocation was sampled, so no " +

@@ -219,7 +219,7 @@ func (h *detector) Report(r *heap.Cursor) *Report {
 		l.CannotTell = string(l.doubt)
 	}
 	if l.watched && l.smallest == "" {
-		l.smallest = ui.Flowf("Of %s the live ones were followed.",
+		l.smallest = ui.Flowf("The result rests on %s.",
 			ui.Flow(ui.Plural(r.WatchedTaken, "watched sample")))
 	}
 	l.Headline = l.headline()

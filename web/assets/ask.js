@@ -160,7 +160,7 @@ export function ask(params, list, def = defaultBy) {
         autocomplete: 'off',
         list: 'offers',
         placeholder: 'type, site where size >= 1024',
-        title: 'Classifiers, outermost first; then “where” and a condition',
+        title: 'What to group by, outermost first. After “where”, a condition.',
         'aria-describedby': 'query-error',
         input: offer,
         focus: offer,
@@ -172,7 +172,7 @@ export function ask(params, list, def = defaultBy) {
     h(
       'details',
       { class: 'advanced', open: params.get('more') ? true : null },
-      h('summary', {}, 'Levels'),
+      h('summary', {}, 'Grouping levels'),
       h('div', { class: 'bar' }, chips, add),
     ),
   ];

@@ -1,5 +1,5 @@
 // Site coverage: the share of live bytes whose allocation site is known, after a collection and over the window.
-import { h, go, bytes, count, plural, share, when, address, facts, keys } from './lib.js';
+import { h, go, bytes, count, plural, share, when, facts, keys, unknown } from './lib.js';
 import { Timeline } from './charts.js';
 
 let line = null,
@@ -9,7 +9,7 @@ export function show(main, data, params) {
   parent = main;
   const r = data.report,
     rows = r.collections;
-  main.append(h('h2', {}, 'Site coverage: for how many live bytes is the allocation site known?'));
+  main.append(h('h2', {}, 'Site coverage: for how much of the live heap is the allocation site known?'));
   const known = rows.filter(c => c.known);
   const gc = params.get('at');
   const c = known.find(c => String(c.gc) === gc) || known[known.length - 1];
@@ -17,7 +17,7 @@ export function show(main, data, params) {
   main.append(text);
   if (c) {
     const q = c.coverage,
-      all = q.exact_bytes + q.inferred_bytes + q.before_recording_bytes + q.unknown_bytes || 1;
+      all = q.exact_bytes + q.proven_bytes + q.inferred_bytes + q.before_recording_bytes + q.unknown_bytes || 1;
     text.append(
       h('h3', {}, `After collection ${count(c.gc)}`, ' (', when(c.time), ')'),
       h(
@@ -41,6 +41,14 @@ export function show(main, data, params) {
           `${share(q.exact_bytes / all)} exact: the object itself was sampled ` +
             `(${plural(q.exact_objects, 'object')}).`,
         ),
+        q.proven_bytes
+          ? h(
+              'li',
+              {},
+              `${share(q.proven_bytes / all)} proven: only one place in the code can have made the object ` +
+                `(${plural(q.proven_objects, 'object')}). Its callers are not known.`,
+            )
+          : null,
         h(
           'li',
           {},
@@ -63,6 +71,7 @@ export function show(main, data, params) {
       bar(
         [
           ['k2', 'exact', q.exact_bytes],
+          ...(q.proven_bytes ? [['k6', 'proven', q.proven_bytes]] : []),
           ['k5', 'inferred', q.inferred_bytes],
           ['k1', 'unknown', q.unknown_bytes],
           ['k7', 'before the recording, at most', q.before_recording_bytes],
@@ -70,9 +79,9 @@ export function show(main, data, params) {
         all,
       ),
     );
-  } else text.append(h('p', {}, 'The heap state is unknown after every collection of this recording.'));
+  } else text.append(h('p', {}, unknown(r)));
   text.append(
-    h('h3', {}, 'Completeness of the window'),
+    h('h3', {}, 'Is data missing?'),
     h(
       'p',
       {},
@@ -83,24 +92,26 @@ export function show(main, data, params) {
         r.collections_of_unknown_state
           ? `The heap state is unknown for ${plural(r.collections_of_unknown_state, 'collection')}: data before them ` +
             `is missing, and no sync point was recorded since. `
-          : rows.length
+          : known.length
             ? 'The heap state is known after each recorded collection. '
             : '',
         `Samples of allocations: ${count(r.samples)} recorded, ${count(r.lost_samples)} lost. `,
-        rows.length
+        known.length
           ? `Sync points: ${count(rows.filter(c => c.sync_point).length)}. A sync point lists all live objects, and ` +
-            `the replay is compared with the list.`
+            `heapcam compares its replay with the list.`
           : '',
       ].join(''),
     ),
-    h(
-      'p',
-      {},
-      r.old_collections
-        ? `Old space was collected ${plural(r.old_collections, 'time')} in the window. An object that survived such ` +
-            `a collection was still reachable.`
-        : 'Old space was not collected in the window. Objects that died there still count as live.',
-    ),
+    rows.length
+      ? h(
+          'p',
+          {},
+          r.old_collections
+            ? `Old space was collected ${plural(r.old_collections, 'time')} in the window. An object that survived ` +
+                `such a collection was still reachable.`
+            : 'Old space was not collected in the window. Objects that died there still count as live.',
+        )
+      : '',
     facts([
       ['Samples', count(r.samples)],
       ['Lost samples', count(r.lost_samples)],
@@ -131,6 +142,7 @@ export function show(main, data, params) {
       height: 150,
       series: [
         ['exact', 'c2', 'exact'],
+        ...(known.some(c => c.coverage.proven_objects) ? [['proven', 'c6', 'proven']] : []),
         ['inferred', 'c5', 'inferred'],
         ['before the recording, at most', 'c7', 'before_recording'],
         ['unknown', 'c1', 'unknown'],

@@ -1,5 +1,5 @@
 // Diff: what died, survived and was born between two collections, as bars by group (ICPE'18, Figure 14).
-import { h, go, get, bytes, count, plural, change, when, save, state, notice, keys } from './lib.js';
+import { h, go, get, bytes, count, plural, change, when, save, state, notice, keys, unknown } from './lib.js';
 import { TreeTable } from './tree.js';
 import { ask, showFieldError, classifiers, gcField, name } from './ask.js';
 
@@ -23,7 +23,7 @@ export async function show(main, d, params) {
   if (!known().length) {
     main.append(
       h('h2', {}, 'Diff between two collections'),
-      h('p', { class: 'quiet' }, 'The heap state is unknown after every collection of this recording.'),
+      h('p', { class: 'quiet' }, unknown(d.report)),
     );
     return;
   }
@@ -67,9 +67,10 @@ export async function update(d, params) {
             title: 'Show numbers of objects instead of bytes',
             click: () => go('diff', { unit: unit === 'objects' ? null : 'objects' }),
           },
-          'Objects',
+          'Count objects',
         ),
         h('span', { class: 'grow' }),
+        h('span', { class: 'quiet' }, 'Download'),
         ...['csv', 'json'].map(f => 
           h(
             'button',
@@ -107,11 +108,15 @@ export async function update(d, params) {
       when(r.to.time),
       `: ${range(t.died, show)} died, ${range(t.permanent, show)} survived, ${range(t.born, show)} were born.`,
       r.identity_lost
-        ? ` Full collections in between lost the identity of ${plural(r.identity_lost, 'object')}, which survived or ` +
-            `were born. That is why some figures are ranges.`
+        ? ` Because of full collections in between, heapcam does not know of ${plural(r.identity_lost, 'object')} ` +
+            `whether they survived or were born. So some figures are ranges.`
         : '',
     ),
-    h('p', { class: 'sub bar' }, keys(['kdied', 'died'], ['kperm', 'survived'], ['kborn', 'born'])),
+    h('p', { class: 'sub bar' }, keys(
+      ['kdied', 'died: live after the first of the two collections, dead after the second'],
+      ['kperm', 'survived: live after both'],
+      ['kborn', 'born: allocated in between, live after the second'],
+    )),
   );
   box.table.replaceChildren();
   const width = n => n[unit].died.value + n[unit].permanent.value + n[unit].born.value;
@@ -138,7 +143,7 @@ export async function update(d, params) {
           return change(v, show);
         },
       },
-      { title: 'Died, survived, born', cell: n => bars(n[unit], widest, n.key, show) },
+      { title: 'In proportion', cell: n => bars(n[unit], widest, n.key, show) },
     ],
   });
   table.show(r.tree);

@@ -125,7 +125,7 @@ export class Flame {
   }
 
   say(b) {
-    this.about.textContent = b ? this.describe(b) : 'Point at a part for its figures. Click or Enter zooms in.';
+    this.about.textContent = b ? this.describe(b) : 'Point at a box to see its figures. Click it to zoom in.';
   }
 
   // find dims what a search does not match, and says which share of the heap matches.

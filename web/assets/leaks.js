@@ -13,10 +13,10 @@ import {
   facts,
   frame,
   address,
-  when,
   prose,
 } from './lib.js';
 import { spark } from './charts.js';
+import { began } from './overview.js';
 
 let mine = null; // the element of the view
 
@@ -33,10 +33,20 @@ export async function show(main, data) {
     h(
       'p',
       { class: 'sub' },
-      `Data structures whose surviving objects grow throughout the window, or filled the heap. Old space was ` +
-        `collected ` +
-        `${plural(r.old_collections, 'time')} in the window.`,
+      'These data structures grow throughout the window, or filled the heap. ' +
+        (r.old_collections
+          ? `Old space was collected ${plural(r.old_collections, 'time')} in the window.`
+          : 'Old space was not collected in the window.'),
     ),
+    list.some(s => s.kind === 'suspect')
+      ? h(
+          'p',
+          { id: 'settle' },
+          'A suspected leak is not proven. While an agent records the JVM, ',
+          h('code', {}, 'heapcam leaks --settle JVM'),
+          ' stops it once for a short time, and shows which objects live.',
+        )
+      : '',
     h('ol', { class: 'cards', id: 'leaks' }, list.map((s, i) => card(r, s, i))),
   );
   await curves(main, list);
@@ -59,16 +69,20 @@ function card(r, s, i) {
         ['Class', s.class + (s.loader ? ` (${s.loader})` : '')],
         [
           'Growth rate',
-          `${bytes(s.bytes_per_second)}/s (${bytes(s.bytes_per_second_low)}/s to ${bytes(s.bytes_per_second_high)}/s)`,
+          `${bytes(s.bytes_per_second)}/s (95 % interval: ${bytes(s.bytes_per_second_low)}/s to ` +
+            `${bytes(s.bytes_per_second_high)}/s)`,
         ],
         ['Growth in the window', '+' + bytes(s.grown_bytes)],
-        ['Growing since', when(s.onset_from)],
+        ['Growing since', began(r, s)],
         s.site.length ? ['Allocated in', frame(own(s))] : null,
         [
           'Held by',
-          s.held_by || h('span', { class: 'quiet' }, 'not recorded (', h('code', {}, 'heapcam references JVM'), ')'),
+          s.held_by ||
+            h('span', { class: 'quiet' }, 'not recorded (', h('code', {}, 'heapcam references JVM'), ' records it)'),
         ],
-        s.seconds_to_exhaustion === null ? null : ['Heap full in', span(s.seconds_to_exhaustion * 1e9)],
+        s.seconds_to_exhaustion === null
+          ? null
+          : ['Heap full', `${span(s.seconds_to_exhaustion * 1e9)} after the end, at this rate`],
       ]),
     ),
     h(
@@ -85,7 +99,7 @@ function card(r, s, i) {
                 row: JSON.stringify([s.class, place]),
               }),
             },
-            'Site history',
+            'Growth of this site',
           )
         : null,
       place
@@ -96,7 +110,7 @@ function card(r, s, i) {
     h(
       'details',
       { class: 'why' },
-      h('summary', {}, 'Why this is a verdict'),
+      h('summary', {}, 'Why heapcam reports it'),
       facts([
         ['Verdict', s.kind],
         [
@@ -140,16 +154,16 @@ function nothing(r) {
   const near = h('div', { id: 'misses' });
   const load = async e => {
     e.target.disabled = true;
-    near.replaceChildren(h('p', { class: 'quiet' }, 'Replaying all objects (this takes longer) …'));
+    near.replaceChildren(h('p', { class: 'quiet' }, 'heapcam replays all objects. This takes longer …'));
     try {
       const l = await get('misses', {}, 'misses');
       const list = l.near_misses || [];
       near.replaceChildren(
-        h('h3', {}, 'What grew and is not named'),
+        h('h3', {}, 'What grew and is not reported as a leak'),
         list.length
           ? h('ul', { class: 'cards' }, list.map(m => h('li', {}, prose(m.sentence), h('details', {},
               h('summary', {}, 'Allocation site'), stack(m.site)))))
-          : h('p', {}, 'Nothing grew enough to be looked at.'),
+          : h('p', {}, 'Nothing grew enough to be a candidate.'),
       );
     } catch (e) {
       if (e.name !== 'AbortError') near.replaceChildren(h('p', { class: 'bad', role: 'alert' }, e.message));
@@ -159,12 +173,14 @@ function nothing(r) {
     'div',
     {},
     h('p', { id: 'no-leak', class: 'verdict' }, prose(r.look_first)),
-    h(
-      'p',
-      { class: 'bar' },
-      h('button', { type: 'button', id: 'near', click: load }, 'What grew and is no verdict, and why'),
-      h('a', { class: 'button', href: address('trends') }, 'What changed most'),
-    ),
+    r.collections.length
+      ? h(
+          'p',
+          { class: 'bar' },
+          h('button', { type: 'button', id: 'near', click: load }, 'What grew, and why it is no leak'),
+          r.watched ? null : h('a', { class: 'button', href: address('trends') }, 'What changed most'),
+        )
+      : null,
     near,
   );
 }

@@ -108,6 +108,20 @@ export const utc = t =>
 // when shows a time; its tooltip is the same in UTC.
 export const when = t => h('time', { datetime: new Date(t).toISOString(), title: utc(t) }, date(t));
 
+// unknown says why no heap state can be shown; null if the heap state after some collection is known.
+export function unknown(r) {
+  if (!r.collections.length)
+    return 'There is no collection in this recording, so there is no heap state to show. Record for longer.';
+  if (r.watched)
+    return (
+      `With ${r.collector} heapcam records only samples, so it does not know which objects live. The overview ` +
+      `estimates the live bytes of allocation sites.`
+    );
+  return r.collections.some(c => c.known)
+    ? null
+    : 'The heap state is unknown after every collection of this recording, because data is missing.';
+}
+
 // The address after # holds the state of the page: VIEW?key=value&…
 export function state() {
   const [view, rest] = location.hash.replace(/^#/, '').split(/\?(.*)/s);

@@ -31,7 +31,7 @@ const names = {
   overview: 'Overview',
   leaks: 'Leaks',
   state: 'Heap',
-  retained: 'Retained',
+  retained: 'Holders',
   diff: 'Diff',
   trends: 'Trends',
   coverage: 'Site coverage',

@@ -33,7 +33,7 @@ const kinds = {
   storm: 'Frequent GC',
   gap: 'Missing data',
   damage: 'Damage',
-  quiet: 'Leak check',
+  quiet: 'Result',
   empty: 'No data',
 };
 
@@ -46,7 +46,7 @@ function hero(data) {
   const kind = first?.kind || 'empty';
   const exhausted = r.heap_full;
   const until = exhausted?.until_end
-    ? h('span', {}, when(exhausted.time), ' (the heap was full)')
+    ? h('span', {}, when(exhausted.time), ', when the heap was full')
     : h('span', {}, when(r.to), ', the end of the recording');
   const own = v?.site.find(f => !/^(java|javax|jdk|sun|com\.sun|kotlin|scala)\./.test(f.class)) || v?.site[0];
   const c = r.cost,
@@ -66,15 +66,16 @@ function hero(data) {
               v.held_by)) ||
               h('span', { class: 'quiet' }, 'not recorded (', h('code', {}, 'heapcam references JVM'), ' records it)'),
           ],
-          ['Since', h('span', {}, when(v.onset_from), Date.parse(v.onset_from) - Date.parse(r.from) < 1000
-            ? ', the start of the recording' : '')],
+          ['Since', began(r, v)],
           ['Until', until],
         ])
       : null,
     h(
       'p',
       { class: 'bar' },
-      h('a', { class: 'button', href: address('leaks') }, v ? 'Evidence and stack' : 'What was checked'),
+      rows.length
+        ? h('a', { class: 'button', href: address('leaks') }, v ? 'Evidence and stack' : 'What was checked')
+        : null,
       v ? h('a', { class: 'button', href: address('state', { by: 'site, type', at: null }) }, 'Heap by code') : null,
       h(
         'span',
@@ -86,6 +87,17 @@ function hero(data) {
       ),
     ),
   );
+}
+
+// began says when the growth of a verdict began. Known are the earliest and the latest time.
+export function began(r, v) {
+  const [from, to] = [v.onset_from, v.onset_to].map(Date.parse),
+    atStart = from - Date.parse(r.from) < 1000;
+  if (to - from < 1000) return h('span', {}, when(from), atStart ? ' (the start of the recording)' : '');
+  const earlier = atStart
+    ? ', perhaps since the start of the recording'
+    : `, or up to ${span(1e6 * (to - from))} earlier`;
+  return h('span', {}, when(to), earlier);
 }
 
 // skeleton is the page while the recording is read.
@@ -119,10 +131,7 @@ export function show(main, data, params) {
   );
   main.append(h('h2', { class: 'sr' }, 'Summary'), hero(data), heads);
   if (!rows.length) {
-    main.append(
-      h('p', { class: 'quiet' }, 'Without a collection there is no heap state to show.'),
-      damage(r),
-    );
+    main.append(damage(r) || '');
     return;
   }
   const probe = r.probe_ns / (r.window_ns || 1);
@@ -131,7 +140,7 @@ export function show(main, data, params) {
       h(
         'p',
         { class: 'quiet' },
-        `With ${r.collector} heapcam records samples only: which classes live, and how many objects, is not known.`,
+        `With ${r.collector} heapcam records only samples. It does not know which classes live, nor how many objects.`,
       ),
       sites('Allocation sites with the most live bytes at the end (estimated from watched samples)', r.sites),
       sites('Allocation sites that allocated most (estimated from all samples)', watched.allocated),
@@ -151,9 +160,9 @@ export function show(main, data, params) {
       ['GC pauses', `${span(r.pause_ns)} in total`],
       watched
         ? ['Watched samples', `${count(watched.samples)} of ${count(r.samples)}: ${count(watched.live)} live, ` +
-            `${count(watched.undecided)} undecided`]
+            `${count(watched.undecided)} not decided yet`]
         : null,
-      ['heapcam overhead', `${span(r.probe_ns)}, ${share(probe)} of the window`, added],
+      ['Added to GC pauses', `${span(r.probe_ns)}, ${share(probe)} of the window`, added],
       ['End', r.end],
     ]),
   );
@@ -192,7 +201,7 @@ function sites(title, all) {
     h(
       'table',
       {},
-      h('thead', {}, h('tr', {}, heads.map(t => h('th', {}, t)))),
+      h('thead', {}, h('tr', {}, heads.map((t, i) => h('th', { scope: 'col', class: i < 3 ? 'n' : null }, t)))),
       h('tbody', {}, all.slice(0, 10).map(row)),
     ),
   );
@@ -220,7 +229,7 @@ function damage(r) {
   );
 }
 
-const added = 'Time that heapcam added to GC pauses';
+const added = 'Time by which heapcam made GC pauses longer';
 
 function choose(a, b) {
   if (a === b) go('overview', { at: rows[a].gc, from: null, to: null });
@@ -245,9 +254,9 @@ export function update(data, params) {
   } else {
     line.select(-1, -1);
     picked.replaceChildren(
-      'Drag in a chart to zoom; a double click shows all again. Click to select a collection; drag with Shift to ' +
-        'select two. With the keyboard: press Tab until a chart has the focus, then an arrow key, with Shift for a ' +
-        'range; + and − zoom.',
+      'Click in a chart to select a collection. Hold Shift and drag to select two. Drag to zoom in, and double-click ' +
+        'to show all again. With the keyboard: press Tab until a chart has the focus. Then an arrow key selects a ' +
+        'collection, with Shift a range. + and − zoom.',
     );
   }
   return areasOf(line, data, params);
@@ -265,7 +274,7 @@ function one(c) {
       ['Cause', c.cause],
       [c.pauses ? plural(c.pauses, 'pause') : 'Pause', span(c.pause_ns)],
       c.cycle_ns ? ['Concurrent cycle', span(c.cycle_ns)] : null,
-      ['heapcam overhead', span(overhead(c)), added],
+      ['Part added by heapcam', span(overhead(c)), added],
       ['Heap used', `${bytes(c.before_bytes)} → ${bytes(c.used_bytes)}`],
       watched
         ? null
@@ -292,7 +301,7 @@ function two(a, b) {
       ['To', when(b.time)],
       ['Collections', count(part.length)],
       ['GC pauses', span(sum(c => c.pause_ns))],
-      ['heapcam overhead', span(sum(overhead)), added],
+      ['Part added by heapcam', span(sum(overhead)), added],
       ['Heap used', `${bytes(a.used_bytes)} → ${bytes(b.used_bytes)}`],
       a.known && b.known ? ['Live', `${count(a.objects)} → ${count(b.objects)} objects`] : null,
     ]),
@@ -370,7 +379,7 @@ function list(from = 0) {
               ['Kind'],
               ['Cause'],
               ['Pause', 1],
-              ['heapcam overhead', 1],
+              ['Added by heapcam', 1],
               ['Heap used after', 1],
               ['Live objects', 1],
               ['Notes'],

@@ -32,9 +32,10 @@ export async function update(data, params) {
 // none says how to record references.
 function none() {
   box.head.replaceChildren(
-    'This recording has no reference listing, so it is not known who holds what. The command ',
+    'This recording has no reference listing, which lists all references of the heap at one moment. So it is not ' +
+      'known what keeps objects alive. The command ',
     h('code', {}, 'heapcam references JVM'),
-    ' takes one from a JVM that an agent records.',
+    ' takes one of a JVM that an agent records.',
   );
 }
 
@@ -242,14 +243,14 @@ async function holders(params) {
             ['Reference', o.strength],
             o.address ? ['Holder', o.address] : null,
           ]),
-          steps('Ways from the holder to them', o.below?.filter(w => w.text)),
+          steps('Ways from the holder to these objects', o.below?.filter(w => w.text)),
         ),
       ),
     ),
     facts([
       x.rest_share > 0 ? ['Held in other ways', share(x.rest_share)] : null,
-      x.weak_share > 0 ? ['Weakly reached only', share(x.weak_share)] : null,
-      x.unreached_share > 0 ? ['Not reached', share(x.unreached_share)] : null,
+      x.weak_share > 0 ? ['Reached only by weak references', share(x.weak_share)] : null,
+      x.unreached_share > 0 ? ['Reached from no root', share(x.unreached_share)] : null,
     ]),
     steps('Paths from the roots', r.paths.ways) || '',
   );

@@ -1,5 +1,5 @@
 // Heap: the live objects after one collection, as a flame graph of all frames and beside it as a tree table of groups.
-import { h, go, get, bytes, count, plural, share, when, save, state, notice } from './lib.js';
+import { h, go, get, bytes, count, plural, share, when, save, state, notice, unknown } from './lib.js';
 import { TreeTable } from './tree.js';
 import { Flame } from './flame.js';
 import { ask, showFieldError, classifiers, byOf, gcField, lastKnown, name } from './ask.js';
@@ -27,8 +27,8 @@ export async function show(main, d, params) {
   const rows = d.report.collections;
   if (!lastKnown(rows)) {
     main.append(
-      h('h2', {}, 'Heap after a collection'),
-      h('p', { class: 'quiet' }, 'The heap state is unknown after every collection of this recording.'),
+      h('h2', {}, 'Live objects after a collection'),
+      h('p', { class: 'quiet' }, unknown(d.report)),
     );
     return;
   }
@@ -43,7 +43,7 @@ export async function show(main, d, params) {
   };
   box.search = search(params);
   main.append(
-    h('h2', {}, 'Heap after a collection'),
+    h('h2', {}, 'Live objects after a collection'),
     box.top,
     box.head,
     h('div', { class: 'cols heap' }, h('div', {}, h('div', { class: 'bar' }, box.search), box.ways, box.draw),
@@ -79,7 +79,7 @@ function search(params) {
       type: 'search',
       class: 'grow',
       value: params.get('q') || '',
-      placeholder: 'name or expression',
+      placeholder: 'class, method or regular expression',
       input: typed,
     }),
   );
@@ -129,7 +129,7 @@ function tops(params, q) {
       gcField(data.report.collections, q.at, 'After collection', v => go('state', { at: v }), 'at'),
       h(
         'span',
-        { class: 'switch', role: 'group', 'aria-label': 'Questions' },
+        { class: 'switch', role: 'group', 'aria-label': 'Ready-made groupings' },
         presets.map(([t, change]) =>
           h(
             'button',
@@ -143,6 +143,7 @@ function tops(params, q) {
         ),
       ),
       h('span', { class: 'grow' }),
+      h('span', { class: 'quiet' }, 'Download'),
       ...[
         ['csv', 'CSV'],
         ['json', 'JSON'],
@@ -186,7 +187,7 @@ function ways(params, r) {
           )
         : null,
       r.sites
-        ? press('JDK and framework frames', 'Show each frame of the JDK and of frameworks', all, {
+        ? press('All JDK and framework frames', 'Show each frame of the JDK and of frameworks', all, {
             jdk: all ? null : '1',
             part: null,
           })

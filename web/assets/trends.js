@@ -1,6 +1,21 @@
 // Trends: the groups that changed most over the window, the curves of one group by the collections that its objects
 // survived, and survival curves.
-import { h, go, get, bytes, count, plural, change, share, frame, stack, address, clock, asking } from './lib.js';
+import {
+  h,
+  go,
+  get,
+  bytes,
+  count,
+  plural,
+  change,
+  share,
+  frame,
+  stack,
+  address,
+  clock,
+  asking,
+  unknown,
+} from './lib.js';
 import { Timeline, spark } from './charts.js';
 import { ask, showFieldError, classifiers } from './ask.js';
 
@@ -32,7 +47,7 @@ export async function show(main, d, params) {
     survival: h(
       'details',
       { id: 'survival', toggle: survival },
-      h('summary', {}, 'Survival curves, and sites to pretenure'),
+      h('summary', {}, 'How long objects live, and sites to pretenure'),
       h('div', {}),
     ),
     list,
@@ -53,7 +68,7 @@ export async function update(d, params) {
     box.top.replaceChildren(...ask(params, box.list, 'type'));
   }
   if (shown !== fields) {
-    box.head.textContent = 'Grouping the heap state after each collection …';
+    box.head.textContent = 'heapcam groups the objects after each collection …';
     let t;
     try {
       t = await get('trend', q, 'trend');
@@ -76,7 +91,12 @@ export async function update(d, params) {
         (t.collections.length < known ? ` (${count(known)} have a known heap state)` : '') +
         `, largest change first.` +
         (t.exact ? ' All figures are exact.' : ' Figures marked ~ are estimated from samples.')
-      : 'The heap state is unknown after every collection of this recording.';
+      : unknown(data.report) || 'The heap state is not known after enough collections.';
+    if (!t.collections.length) {
+      box.table.replaceChildren();
+      box.survival.hidden = true;
+      return;
+    }
     const pick = r => go('trends', { row: JSON.stringify(r.path) });
     box.table.replaceChildren(
       h(
@@ -227,7 +247,7 @@ const ages = [1, 2, 4, 8, 16];
 async function survival() {
   const to = box.survival.lastElementChild;
   if (!box.survival.open || to.firstChild) return;
-  to.replaceChildren(h('p', { class: 'quiet' }, 'Replaying all objects (this takes longer) …'));
+  to.replaceChildren(h('p', { class: 'quiet' }, 'heapcam replays all objects. This takes longer …'));
   let s;
   try {
     s = await get('survival', {}, 'survival');
@@ -285,7 +305,7 @@ async function survival() {
         )
       : null;
   to.replaceChildren(
-    h('h3', {}, 'Sites to pretenure'),
+    h('h3', {}, 'Sites to pretenure: nearly all of their objects reach old space'),
     s.pretenure.length
       ? h(
           'ul',
@@ -300,7 +320,7 @@ async function survival() {
             ),
           ),
         )
-      : h('p', {}, 'None: at no site do nearly all objects reach old space.'),
+      : h('p', {}, 'None.'),
     h(
       'p',
       { class: 'sub' },
