@@ -58,7 +58,7 @@ incidents that it created automatically. On a full disk it keeps only what needs
 			case errors.Is(err, ringstore.ErrIncidentRoom):
 				return fmt.Errorf("%w of %s: delete incidents (`heapcam incidents delete ID`)", err, &max)
 			case ringstore.DiskFull(err):
-				return fmt.Errorf("the disk of %s is full%s: nothing was kept, and %s is unchanged. "+
+				return withCode(exitNoRoom, "the disk of %s is full%s: nothing was kept, and %s is unchanged. "+
 					"Free some space (`heapcam incidents` lists what can be deleted) and run the same command "+
 					"again (%w)", n.Dir, freeOn(dir), filepath.Base(dir), err)
 			case err != nil:

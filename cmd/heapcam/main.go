@@ -6,7 +6,10 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -16,6 +19,7 @@ import (
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/internal/attend"
 	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/ringstore"
 )
 
 // Set by the build (-ldflags -X main.version=…), which reads the version here if no tag names one (tools/version).
@@ -58,6 +62,9 @@ func run(args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
 	err := root.Execute()
+	if unwritten := ui.Written(); err == nil {
+		err = unwritten
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -86,7 +93,7 @@ func verbPath(c *cobra.Command) string {
 func printError(err error) {
 	var bad *classify.SpecError
 	if !errors.As(err, &bad) {
-		ui.Fprintf(ui.Stderr, "heapcam: %v\n", err)
+		ui.Fprintf(ui.Stderr, "heapcam: %v\n", onFullDisk(err))
 		return
 	}
 	why, _, _ := strings.Cut(err.Error(), "\n  "+bad.Spec+"\n")
@@ -96,6 +103,22 @@ func printError(err error) {
 	if string(spec) == bad.Spec { // else the column is another
 		ui.Fprintf(ui.Stderr, "  %s\n", ui.Text(bad.Caret()))
 	}
+}
+
+// onFullDisk says which disk is full and what to do, where nobody nearer to the error has.
+func onFullDisk(err error) error {
+	var own *codeError
+	var at *fs.PathError
+	if errors.As(err, &own) || !ringstore.DiskFull(err) || !errors.As(err, &at) {
+		return err
+	}
+	if at.Path == ui.RawStdout().Name() {
+		return fmt.Errorf("the disk that stdout writes to is full, so the output is incomplete. Free some space and "+
+			"run the same command again (%w)", err)
+	}
+	dir := filepath.Dir(at.Path)
+	return fmt.Errorf("the disk of %s is full%s. Free some space and run the same command again (%w)", dir,
+		freeOn(dir), err)
 }
 
 func newRoot() *cobra.Command {

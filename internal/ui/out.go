@@ -1,9 +1,11 @@
 package ui
 
 import (
+	"errors"
 	"io"
 	"os"
 	"sync"
+	"syscall"
 )
 
 // Stdout and Stderr take text. What may not reach a terminal is escaped in it, whoever wrote it.
@@ -27,6 +29,19 @@ func Flush() {
 	stderr.Flush()
 }
 
+// Written gives the first error of Stdout since the last call: what was printed is incomplete. That its reader has
+// left is none.
+func Written() error {
+	stdout.mu.Lock()
+	defer stdout.mu.Unlock()
+	err := stdout.failed
+	stdout.failed = nil
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
+}
+
 // Guard escapes hidden characters, but newline and tab, in what passes through it. It is safe for use by several
 // goroutines.
 type Guard struct {
@@ -34,6 +49,7 @@ type Guard struct {
 	colour func() bool // nil: never
 	mu     sync.Mutex
 	held   []byte // the beginning of a character
+	failed error  // the first one
 }
 
 // NewGuard guards w.
@@ -50,6 +66,9 @@ func (g *Guard) Write(p []byte) (int, error) {
 	g.held = append([]byte(nil), rest...)
 	if len(out) > 0 {
 		if _, err := g.to().Write(out); err != nil {
+			if g.failed == nil {
+				g.failed = err
+			}
 			return 0, err
 		}
 	}
