@@ -14,7 +14,7 @@ func TestHeadline(t *testing.T) {
 	for _, found := range []*leak.Report{
 		{Headline: "Leak: byte[] from a.B.c(B.java:3) grows.", Verdicts: make([]leak.Verdict, 1)},
 		{Headline: "No leak found in 2 s and 3 collections.", Misses: []leak.Miss{{
-			Sentence: "byte[] from a.B.c(B.java:3): +3 MiB. Not named: the program drops these objects.",
+			Sentence: "byte[] from a.B.c(B.java:3): +3 MiB. Not reported: the program drops these objects.",
 			Next:     "Record for longer: a leak goes on."}}},
 	} {
 		r := &Report{Collections: []CollectionRow{{GC: 1, Known: true}, {GC: 9, Known: true}}, Samples: 5, From: from,
@@ -31,7 +31,7 @@ func TestHeadline(t *testing.T) {
 			}
 		}
 		if !strings.HasPrefix(out.String(), string(found.Headline)) ||
-			strings.Contains(out.String(), "is not named") != (len(found.Misses) > 0) {
+			strings.Contains(out.String(), "is not reported") != (len(found.Misses) > 0) {
 			t.Errorf("%s", &out)
 		}
 		if !strings.Contains(out.String(), "\nNext:\n  heapcam ") || !strings.Contains(out.String(),

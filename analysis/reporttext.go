@@ -200,7 +200,7 @@ func (rep *Report) writeGrown(w io.Writer) {
 func (rep *Report) writeLeaks(w io.Writer) {
 	if len(rep.Verdicts) == 0 {
 		if len(rep.Misses) > 0 {
-			ui.Section(w, "What grew and is not named")
+			ui.Section(w, "What grew and is not reported as a leak")
 		}
 		for i := range rep.Misses[:min(1, len(rep.Misses))] {
 			ui.Paragraph(w, "", 2, rep.Misses[i].Text())

@@ -55,7 +55,7 @@ var reasons = [...]struct {
 }{
 	whyNot: {},
 	whyDropped: {"dropped", "the program drops these objects",
-		"If more of them stay in a longer window, it is named there."},
+		"If more of them stay in a longer window, it is reported there."},
 	whyHolder: {"holder", "nothing that could hold them has grown, as in a cache or queue that is full", settles},
 	whySoft: {"soft", "soft references hold them, and the JVM clears these before the heap is full",
 		"If the heap gets full all the same, the verdict says who fills it."},
@@ -108,7 +108,7 @@ func (h *detector) misses(r *heap.Cursor, x *heads, others []candidate, named []
 		m := Miss{Class: c.key.Class.Name, Site: sites.Stack(r.Symbols, c.key.Frame, sites.MaxFrames),
 			GrownBytes: uint64(c.grown), Reason: reasons[c.why].code, Next: reasons[c.why].next}
 		m.SiteID = sites.ID(m.Class, m.Site)
-		m.Sentence = ui.Flowf("%s %s: +%s. Not named: %s.", sites.ClassName(m.Class, ""), place(m.Site),
+		m.Sentence = ui.Flowf("%s %s: +%s. Not reported: %s.", sites.ClassName(m.Class, ""), place(m.Site),
 			ui.Flow(ui.Bytes(m.GrownBytes)), reasons[c.why].text)
 		out = append(out, m)
 	}

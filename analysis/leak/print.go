@@ -97,7 +97,7 @@ func (l *Report) WriteText(w io.Writer, name string) {
 		c.Write(w)
 	}
 	if len(l.Misses) > 0 && l.Leaks() == 0 {
-		ui.Section(w, "What grew and is not named")
+		ui.Section(w, "What grew and is not reported as a leak")
 		for i := range l.Misses {
 			ui.Paragraph(w, "", 2, l.Misses[i].Text())
 		}

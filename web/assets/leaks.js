@@ -177,7 +177,7 @@ function nothing(r) {
       ? h(
           'p',
           { class: 'bar' },
-          h('button', { type: 'button', id: 'near', click: load }, 'What grew, and why it is no leak'),
+          h('button', { type: 'button', id: 'near', click: load }, 'What grew, and why it is not reported'),
           r.watched ? null : h('a', { class: 'button', href: address('trends') }, 'What changed most'),
         )
       : null,
