@@ -80,7 +80,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session.Session, error) {
 	s, err := session.New(a.sessionConfig(), ring, st, dir, h, fresh,
 		session.JVM{Identity: who, Here: here, Kept: kept})
 	if err != nil {
-		st.Close()
+		_ = st.Close()
 		a.leave(dir)
 		a.dropRing(kept) // nobody would: it is never tried again
 		return nil, err

@@ -129,7 +129,7 @@ func (s *Store) recover(st vfs.Info, newest bool, rec *Recovery) error {
 		if st.Size > end {
 			out.Cut = end
 		}
-		keep(nil)
+		_ = keep(nil)
 		s.heal()
 		return nil
 	}

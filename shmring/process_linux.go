@@ -87,7 +87,7 @@ func (r *Ring) MappedBy(pid int) bool {
 	file := r.inMaps()
 	found := false
 	if file != "" {
-		eachMapping(pid, func(line []byte) bool {
+		_ = eachMapping(pid, func(line []byte) bool {
 			found = bytes.Contains(line, []byte(file))
 			return found
 		})
@@ -110,7 +110,7 @@ func (r *Ring) inMaps() string {
 	defer unix.Munmap(m)
 	at := fmt.Sprintf("%x-", uintptr(unsafe.Pointer(unsafe.SliceData(m))))
 	shown := ""
-	eachMapping(os.Getpid(), func(line []byte) bool {
+	_ = eachMapping(os.Getpid(), func(line []byte) bool {
 		if f := strings.Fields(string(line)); len(f) >= 5 && strings.HasPrefix(f[0], at) {
 			shown = " " + f[3] + " " + f[4] + " "
 		}

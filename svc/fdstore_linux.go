@@ -18,7 +18,7 @@ const sendWithin = 5 * time.Second
 // are their FDNAME. They belong to the caller, and children do not inherit them. Call it once, before anything else
 // starts.
 func Stored() []*os.File {
-	defer os.Unsetenv("LISTEN_PIDFDID")
+	defer func() { _ = os.Unsetenv("LISTEN_PIDFDID") }()
 	return activation.Files(true)
 }
 

@@ -17,7 +17,7 @@ func systemd() (*notifier, bool) {
 	if err != nil { // as if there were no watchdog
 		wd = 0
 	}
-	return &notifier{send: func(s string) { daemon.SdNotify(false, s) }, watchdog: wd}, true
+	return &notifier{send: func(s string) { _, _ = daemon.SdNotify(false, s) }, watchdog: wd}, true
 }
 
 // monotonic is when a reload began. By it systemd distinguishes several reloads.

@@ -144,7 +144,7 @@ func (t *TextWriter) blob(ev *Event, blob []byte) {
 			t.hex("    ", blob, err.Error())
 			return
 		}
-		readRecords(blob, ev, func(rec *record) {
+		_ = readRecords(blob, ev, func(rec *record) {
 			t.w.WriteString("    ")
 			t.w.WriteString(ev.Record)
 			for i := range ev.Records {

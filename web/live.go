@@ -127,7 +127,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	fmt.Fprint(w, "retry: 2000\n\n")
-	out.Flush()
+	_ = out.Flush()
 	beat := time.NewTicker(15 * time.Second)
 	defer beat.Stop()
 	for {

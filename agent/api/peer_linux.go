@@ -24,7 +24,7 @@ func peerOf(c net.Conn) peer {
 	if err != nil {
 		return p
 	}
-	raw.Control(func(fd uintptr) {
+	_ = raw.Control(func(fd uintptr) {
 		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 		if err == nil {
 			p.pid, p.uid, p.groups = int(cred.Pid), int(cred.Uid), append(peerGroups(fd), int(cred.Gid))

@@ -151,7 +151,7 @@ func (s *Server) reply(w http.ResponseWriter, v any, err error) {
 		w.WriteHeader(status)
 		v = ErrorReply{err.Error(), s.cfg.Kind(err)}
 	}
-	json.NewEncoder(w).Encode(v)
+	_ = json.NewEncoder(w).Encode(v)
 }
 
 // admit says why c may not ask for verb now, and logs changes.

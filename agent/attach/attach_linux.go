@@ -57,7 +57,7 @@ func call(ctx context.Context, j JVM, limit int64, name string, args ...string) 
 			return err
 		}
 		defer c.Close()
-		stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
+		stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 		defer stop()
 		if _, err := c.Write(req); err != nil {
 			return timeoutErr(ctx, err)
@@ -125,7 +125,7 @@ func dial(ctx context.Context, tmp int, sock string, t target) (net.Conn, error)
 	defer f.Close()
 	// A connect to a full backlog would block: send timeout bounds it.
 	tv := unix.NsecToTimeval(int64(remaining(ctx)))
-	unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &tv)
+	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &tv)
 	err = unix.Connect(fd, &unix.SockaddrUnix{Name: procfs.DescriptorPath(at)})
 	switch {
 	case errors.Is(err, unix.ECONNREFUSED):

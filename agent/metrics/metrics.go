@@ -348,7 +348,7 @@ func Handler(src Source, alive func(context.Context) error) http.Handler {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		w.Write([]byte("ok\n"))
+		_, _ = w.Write([]byte("ok\n"))
 	})
 	return mux
 }

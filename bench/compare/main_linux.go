@@ -54,7 +54,7 @@ func all(dir, tool, java, recording string, objects, thousands int) error {
 	if err != nil {
 		return err
 	}
-	os.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	_ = os.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
 	fmt.Println("| what | wall | CPU | memory at its most |\n|---|---|---|---|")
 	if recording != "" {
 		if err := read(tool, recording, "a recording", 0); err != nil {

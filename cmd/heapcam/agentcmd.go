@@ -242,7 +242,7 @@ func (d *daemon) discovery() {
 		ctx, stop := context.WithTimeout(ctx, jvms.TakeOverWithin)
 		defer stop()
 		// a JVM that was detached, or belongs to another recorder, is not taken over
-		d.agent.Await(ctx, j.PID, j.StartTicks)
+		_, _ = d.agent.Await(ctx, j.PID, j.StartTicks)
 	}
 }
 
@@ -282,10 +282,10 @@ func (d *daemon) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wait sync.WaitGroup
-	wait.Go(func() { d.agent.Run(ctx) })
+	wait.Go(func() { _ = d.agent.Run(ctx) })
 	wait.Go(func() { svc.Notify(ctx, agentAlive(d.agent, d.socket)) })
 	recorder := place.Recorder{Out: d.agent.Out(), Watch: d.agent.Watch, Await: func(ctx context.Context, j jvms.JVM) {
-		awaitRing(ctx, d.agent, j)
+		_, _ = awaitRing(ctx, d.agent, j)
 	}}
 	go place.Resume(ctx, recorder, d.options.shmDir)
 	if d.options.metrics != "" {

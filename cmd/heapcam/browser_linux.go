@@ -18,6 +18,6 @@ func startDetached(c *exec.Cmd) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	go c.Wait()
+	go func() { _ = c.Wait() }()
 	return nil
 }

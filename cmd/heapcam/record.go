@@ -76,7 +76,7 @@ func (o *recordVerb) run(ref string) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		a.Run(ctx)
+		_ = a.Run(ctx)
 	}()
 	defer func() { cancel(); <-done }()
 

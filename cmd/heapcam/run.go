@@ -118,12 +118,12 @@ func (o *runOptions) run(args []string) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		a.Run(ctx)
+		_ = a.Run(ctx)
 	}()
 	stop := func() { cancel(); <-done }
 	defer stop()
 	go jvms.TakeOverBelow(ctx, rings, func(ctx context.Context, j jvms.JVM) {
-		a.Await(ctx, j.PID, j.StartTicks) // the agent logs an error
+		_, _ = a.Await(ctx, j.PID, j.StartTicks) // the agent logs an error
 	})
 
 	p, err := o.command(path, args, withToolOptions(os.Environ(), "-agentpath:"+lib+"="+o.rec.probeOptions(rings)))
@@ -189,7 +189,7 @@ func (o *runOptions) finish(a *agent.Agent) {
 			"JVM"))
 		ctx, cancel := context.WithTimeout(context.Background(), detachTime)
 		defer cancel()
-		a.Idle(ctx)
+		_ = a.Idle(ctx)
 	}
 }
 

@@ -23,7 +23,7 @@ func passSignal(p *os.Process, s os.Signal) {
 	if (s == syscall.SIGINT || s == syscall.SIGQUIT) && foreground() {
 		return
 	}
-	p.Signal(s)
+	_ = p.Signal(s)
 }
 
 func foreground() bool {

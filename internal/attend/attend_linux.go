@@ -70,7 +70,7 @@ func Run() (code int, attended bool) {
 			statuses <- int(b[0])
 			return
 		}
-		child.Wait() // it ended otherwise
+		_ = child.Wait() // it ended otherwise
 		relays.Wait()
 		code := child.ProcessState.ExitCode()
 		if w, ok := child.ProcessState.Sys().(syscall.WaitStatus); ok && w.Signaled() {
@@ -84,7 +84,7 @@ func Run() (code int, attended bool) {
 		case code := <-statuses:
 			return code, true
 		case s := <-signals:
-			child.Process.Signal(s)
+			_ = child.Process.Signal(s)
 			if n, ok := s.(syscall.Signal); ok && late == nil {
 				code, late = 128+int(n), time.After(stopWithin)
 			}
@@ -98,7 +98,7 @@ func Run() (code int, attended bool) {
 // any other process.
 func Answering() func(code int) {
 	fd, err := strconv.Atoi(os.Getenv(answerEnv))
-	os.Unsetenv(answerEnv)
+	_ = os.Unsetenv(answerEnv)
 	if err != nil {
 		return func(int) {}
 	}
@@ -107,6 +107,6 @@ func Answering() func(code int) {
 	return func(code int) {
 		os.Stdout.Close()
 		os.Stderr.Close()
-		to.Write([]byte{byte(code)})
+		_, _ = to.Write([]byte{byte(code)})
 	}
 }

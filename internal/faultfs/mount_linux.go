@@ -58,7 +58,7 @@ func New(t testing.TB) *Mount {
 		m.Fail(nil)
 		if err := srv.Unmount(); err != nil {
 			t.Errorf("unmount: %v", err)
-			syscall.Unmount(m.Dir, syscall.MNT_DETACH)
+			_ = syscall.Unmount(m.Dir, syscall.MNT_DETACH)
 		}
 		srv.Wait()
 	})

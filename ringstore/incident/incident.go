@@ -298,7 +298,7 @@ func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err er
 	}
 	defer func() {
 		if err != nil {
-			n.remove(dir)
+			_ = n.remove(dir) // what is left counts as not finished
 		}
 	}()
 	if err := n.keep(ring, dir, all.Files, old, &inc); err != nil {

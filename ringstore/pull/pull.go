@@ -155,7 +155,7 @@ func (p *puller) link(dir string, names []vfs.Info) []string {
 		return paths
 	}
 	p.dir, p.lock = own, lock
-	lock.TryLock(true)
+	_, _ = lock.TryLock(true)
 	for i, n := range paths {
 		link := filepath.Join(own, filepath.Base(n))
 		err := p.fs.Link(n, link)

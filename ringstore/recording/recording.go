@@ -95,7 +95,7 @@ func OpenAny(path string) (*Recording, error) {
 		return nil, cmp.Or(err, error(&os.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}))
 	}
 	var magic [8]byte
-	f.ReadAt(magic[:], 0)
+	_, _ = f.ReadAt(magic[:], 0)
 	if string(magic[:]) == segment.Magic {
 		f.Close()
 		if r.add(segment.Open(path)); len(r.Files) > 0 {
@@ -230,7 +230,7 @@ func OpenFiles(ctx context.Context, files []*os.File) (r *Recording, size int64,
 		}
 		size += st.Size()
 		var magic [len(segment.Magic)]byte
-		f.ReadAt(magic[:], 0)
+		_, _ = f.ReadAt(magic[:], 0)
 		if string(magic[:]) == segment.Magic || len(files) > 1 {
 			r.add(segment.NewFile(f.Name(), f, st.Size()))
 			continue

@@ -60,7 +60,7 @@ func NewWriter(f vfs.File, path string, all []byte, spare *Writer, fault func(er
 	if spare != nil {
 		w.index.Frames = spare.index.Frames[:0]
 	}
-	f.TryLock(false) // says that the ring is in use
+	_, _ = f.TryLock(false) // says that the ring is in use
 	w.count(all[HeaderSize:], HeaderSize, int64(len(all))-HeaderSize)
 	w.stat()
 	return w
@@ -69,7 +69,7 @@ func NewWriter(f vfs.File, path string, all []byte, spare *Writer, fault func(er
 // ResumeWriter continues f, a file that was recovered: x are its frames, end is behind the last of them, and nothing
 // follows.
 func ResumeWriter(f vfs.File, path string, x *Index, end int64, fault func(error)) *Writer {
-	f.TryLock(false)
+	_, _ = f.TryLock(false)
 	w := &Writer{file: f, path: path, size: end, index: *x, fault: fault}
 	w.list, w.from = x.Listing()
 	w.stat()
@@ -84,7 +84,7 @@ func (w *Writer) Append(head []byte, parts ...[]byte) error {
 		w.fault(err)
 		w.dirty = true // even a write of no bytes promises nothing
 		w.failed++
-		w.Mend()
+		_ = w.Mend() // or a later call does
 		w.stat()
 		return err
 	}

@@ -311,14 +311,14 @@ func (p *Producer) Poke32(off int, v uint32) error {
 // Peek64 reads a word of the header; 0 when it cannot.
 func (p *Producer) Peek64(off int) uint64 {
 	var b [8]byte
-	p.f.ReadAt(b[:], int64(off))
+	_, _ = p.f.ReadAt(b[:], int64(off))
 	return binary.LittleEndian.Uint64(b[:])
 }
 
 // Peek32 reads a half word of the header; 0 when it cannot.
 func (p *Producer) Peek32(off int) uint32 {
 	var b [4]byte
-	p.f.ReadAt(b[:], int64(off))
+	_, _ = p.f.ReadAt(b[:], int64(off))
 	return binary.LittleEndian.Uint32(b[:])
 }
 

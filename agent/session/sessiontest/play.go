@@ -22,7 +22,7 @@ func Commit(t *testing.T, p *ringtest.Producer, blocks []trace.Block) {
 			if ok, err := p.Commit(blocks...); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
-			p.Beat()
+			_ = p.Beat()
 			return
 		}
 		if i > 5000 {
