@@ -32,7 +32,7 @@ func TestHistogram(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
 			t.Parallel()
 			p := program{major: c.major, gc: c.gc, main: "Hold", heap: "128m", limit: "64MiB",
-				flags: []string{"--emergency", "off"}}
+				flags: []string{"--emergency", "off", "--max-sync-pause", "0s", "--overhead-cpu", "0"}}
 			r := p.start(t)
 			var jcmd []map[string][2]uint64
 			for i := range 3 {
