@@ -57,7 +57,7 @@ test: build ## all tests, small (about ten minutes on 2 cores)
 	@tools/test
 
 test-full: build ## all tests, the numbers that the documentation names (three hours; resumable; PACKAGES= selects)
-	@tools/setup jdk-17 chromium jq prometheus curl zip lintian visualvm podman runc systemd-nspawn:systemd-container attr
+	@tools/setup jdk-17 chromium jq prometheus curl zip lintian visualvm podman runc systemd-nspawn:systemd-container attr versitygw
 	@$(GO) run ./tools/test-full $(PACKAGES)
 
 check-tables: ## compare the exported tables of every JDK with what the probe reads, without starting a JVM (root)

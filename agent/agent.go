@@ -21,6 +21,7 @@ import (
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
+	"github.com/heapcam/heapcam/agent/upload"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 )
@@ -63,6 +64,7 @@ type Agent struct {
 	limits         atomic.Pointer[session.Limits]
 	self           *quota.Process
 	spool          *spool.Spool               // nil: none
+	upload         *upload.Uploader           // nil: none
 	ringLogs       map[string]*zerolog.Logger // by folder
 
 	wg      sync.WaitGroup
@@ -137,6 +139,11 @@ func New(cfg Config) (*Agent, error) {
 		}
 		a.cfg.Spool = filepath.Clean(a.cfg.Spool)
 	}
+	if a.cfg.Upload != nil {
+		to := *a.cfg.Upload
+		to.Out, to.Incidents, to.Log = cfg.Out, IncidentsName, cfg.Log
+		a.upload = upload.New(to)
+	}
 	if err := a.incidents().Clean(); err != nil {
 		logs.Write(&cfg.Log, logs.IncidentRemains, logs.Err.Of(err))
 	}
@@ -203,6 +210,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	a.wg.Go(func() { a.self.Watch(ctx, a.evict) })
 	a.wg.Go(func() { a.watchIncidents(ctx) })
+	if a.upload != nil {
+		a.wg.Go(func() { a.upload.Run(ctx) })
+	}
 	a.wg.Go(func() { a.takeOverOrphans(ctx) })
 	if len(a.cfg.Kept) > 0 {
 		a.wg.Go(func() { a.takeOverKept(ctx) })

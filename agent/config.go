@@ -11,6 +11,7 @@ import (
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/upload"
 	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/ringstore"
 )
@@ -96,6 +97,8 @@ type Config struct {
 	KeepFD func(name string, f *os.File) error
 	DropFD func(name string)
 	Kept   []*os.File
+	// Upload, if set, says to which bucket incidents go.
+	Upload *upload.Config
 	// Log receives the messages of package logs. The zero value is silent.
 	Log zerolog.Logger
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/upload"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -126,6 +127,15 @@ func (a *Agent) logIncidents() {
 // seconds old: it does not ask the disk.
 func (a *Agent) Incidents() (n int, bytes int64) {
 	return int(a.kept.Load()), a.keptSize.Load()
+}
+
+// Upload says how far uploads of incidents are; nil: nothing is uploaded.
+func (a *Agent) Upload() *upload.Status {
+	if a.upload == nil {
+		return nil
+	}
+	st := a.upload.Status()
+	return &st
 }
 
 // Freeze keeps the present window of the recording whose ID is id, running or over, as an incident.

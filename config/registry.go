@@ -184,6 +184,25 @@ var Groups = []Group{
 			Help: "CA of client certificates, PEM. Clients with such a certificate may ask for status and pull."},
 		{Key: "remote_rate", Kind: Rate, Default: "0", Zero: "unlimited",
 			Help: "Bytes per second that all pulls from other hosts together may take."},
+		{Key: "upload", Kind: Text, Placeholder: "BUCKET", Zero: "nothing leaves this host",
+			Help: "Bucket to which the agent uploads every incident: s3://NAME or s3://NAME/PREFIX.",
+			More: "An incident stays on this host, too. The agent uploads each one once, as " +
+				"PREFIX/HOST/INCIDENT.heapcam, and tries again until the bucket has it. The packaged unit allows " +
+				"only this host's own addresses. To allow others: systemctl edit heapcam, [Service], " +
+				"IPAddressAllow=ADDRESS."},
+		{Key: "upload_endpoint", Kind: Text, Placeholder: "URL", Zero: "$AWS_ENDPOINT_URL, else Amazon's",
+			Help: "Server of the bucket, such as https://minio.example:9000."},
+		{Key: "upload_region", Kind: Text, Placeholder: "REGION", Zero: "$AWS_REGION, else us-east-1",
+			Help: "Region of the bucket."},
+		{Key: "upload_credentials", Kind: Text, Placeholder: "FILE",
+			Zero: "$AWS_ACCESS_KEY_ID and $AWS_SECRET_ACCESS_KEY, else ~/.aws/credentials, else the machine's role",
+			Help: "Credentials for the bucket, in the format of ~/.aws/credentials. Only the owner may be able to " +
+				"read the file.",
+			More: "They need to put, list and read objects, and nothing else."},
+		{Key: "upload_rate", Kind: Rate, Default: "0", Zero: "unlimited",
+			Help: "Bytes per second that uploads may take."},
+		{Key: "upload_redact", Kind: Bool, Default: "false",
+			Help: "Leave the names of the host, the threads and the program out of what is uploaded."},
 		{Key: "remote_max_pull", Kind: Bytes, Default: "0", Zero: "unlimited",
 			Help: "Largest size of one pull from another host. A larger request gets the newest whole files."},
 	}},

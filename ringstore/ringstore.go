@@ -139,6 +139,11 @@ const (
 // OpenRecording opens a container, a ring folder or a single ring file.
 func OpenRecording(path string) (*Recording, error) { return recording.Open(path) }
 
+// OpenContainer opens a container that is not a file of this system.
+func OpenContainer(name string, at io.ReaderAt, size int64) (*Recording, error) {
+	return recording.OpenContainer(name, at, size)
+}
+
 // CheckPath checks a container, a ring folder or a single ring file.
 func CheckPath(path string) ([]Verdict, error) { return recording.CheckPath(path) }
 

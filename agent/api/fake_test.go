@@ -12,6 +12,7 @@ import (
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
+	"github.com/heapcam/heapcam/agent/upload"
 )
 
 // recorder is a Recorder that records nothing: what it offers lies below out.
@@ -22,6 +23,7 @@ func (recorder) Status() []session.Status                  { return nil }
 func (recorder) Others() []Other                           { return nil }
 func (recorder) Self() quota.Self                          { return quota.Self{} }
 func (recorder) Spool() *spool.Status                      { return nil }
+func (recorder) Upload() *upload.Status                    { return nil }
 func (recorder) Rescan()                                   {}
 func (recorder) Records(int) bool                          { return false }
 func (recorder) DetachFor(_ Caller, _ string) (int, error) { return 0, nil }

@@ -94,7 +94,7 @@ func (m *remote) tls() (*tls.Config, error) {
 		return nil, errors.New("remote access needs --remote-tokens or --remote-client-ca, or both: without them the " +
 			"agent cannot identify callers")
 	}
-	if err := checkSecret(cfg.Key); err != nil {
+	if err := CheckSecret(cfg.Key); err != nil {
 		return nil, err
 	}
 	pair, err := tls.LoadX509KeyPair(cfg.Cert, cfg.Key)

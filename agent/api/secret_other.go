@@ -4,8 +4,8 @@ package api
 
 import "os"
 
-// checkSecret only looks whether it is there: modes are for Unix.
-func checkSecret(name string) error {
+// CheckSecret only looks whether it is there: modes are for Unix.
+func CheckSecret(name string) error {
 	_, err := os.Stat(name)
 	return err
 }

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// checkSecret refuses a file of secrets that others than its owner can read or write, or whose owner is neither we nor
+// CheckSecret refuses a file of secrets that others than its owner can read or write, or whose owner is neither we nor
 // root.
-func checkSecret(name string) error {
+func CheckSecret(name string) error {
 	st, err := os.Stat(name)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
+	"github.com/heapcam/heapcam/agent/upload"
 )
 
 const (
@@ -33,7 +34,8 @@ type Recorder interface {
 	Status() []session.Status
 	Others() []Other
 	Self() quota.Self
-	Spool() *spool.Status // nil: there is no spool folder
+	Spool() *spool.Status   // nil: there is no spool folder
+	Upload() *upload.Status // nil: nothing is uploaded
 	// Rescan makes the recorder look for rings now.
 	Rescan()
 	// Records says whether a JVM of the user uid is being recorded.
@@ -189,7 +191,7 @@ func (s *Server) status(c Caller) StatusReply {
 	st := StatusReply{Schema: StatusSchema, Agent: true, Out: s.rec.Out(), JVMs: s.rec.Status()}
 	if st.Others = s.rec.Others(); c.Role == Operator {
 		self := s.rec.Self()
-		st.Self = &self
+		st.Self, st.Upload = &self, s.rec.Upload()
 	}
 	if st.Spool = s.rec.Spool(); st.Spool != nil {
 		st.Spool.Left = slices.DeleteFunc(st.Spool.Left, func(i spool.Item) bool { return !c.Sees(i.UID) })

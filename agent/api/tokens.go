@@ -30,7 +30,7 @@ type token struct {
 
 // readTokens reads a file of lines "NAME SCOPE[,SCOPE] TOKEN"; # begins a comment.
 func readTokens(name string) ([]token, error) {
-	if err := checkSecret(name); err != nil {
+	if err := CheckSecret(name); err != nil {
 		return nil, err
 	}
 	f, err := os.Open(name)

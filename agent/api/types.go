@@ -7,6 +7,7 @@ import (
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
+	"github.com/heapcam/heapcam/agent/upload"
 )
 
 // StatusReply is the answer of GET /v1/status and what `status --json` prints.
@@ -18,6 +19,7 @@ type StatusReply struct {
 	Others []Other          `json:"others,omitempty"` // JVMs that were found and are not recorded
 	Spool  *spool.Status    `json:"spool,omitempty"`  // nil: there is no spool folder
 	Self   *quota.Self      `json:"self,omitempty"`   // nil: the caller may not see it, or the agent is older
+	Upload *upload.Status   `json:"upload,omitempty"` // nil: nothing is uploaded, or the caller may not see it
 }
 
 // Other is a JVM that is not recorded, and why.

@@ -73,6 +73,18 @@ var (
 	IncidentNotFrozen = line(agent, "incident-not-frozen", fail, "cannot freeze an incident",
 		"Most often the disk is full, or `max_incidents_size` is reached. The window will be overwritten.",
 		"free space or remove incidents, then run `heapcam freeze` at once")
+	Uploaded = line(agent, "incident-uploaded", info, "incident uploaded",
+		"The bucket of `upload` has the incident.", "")
+	NotUploaded = line(agent, "incident-not-uploaded", warn, "cannot upload an incident",
+		"The server cannot be reached, or refuses. The agent tries again, after up to five minutes. Recording and "+
+			"incidents on this host are not affected.",
+		"see the error: check address, credentials and the IPAddressAllow of heapcam.service")
+	UploadDropped = line(agent, "upload-dropped", fail, "an incident was deleted before it was uploaded",
+		"The bucket was away for too long, and the incident made room for newer ones; or somebody deleted it.",
+		"make the bucket reachable, or raise `max_incidents_size`")
+	UploadsNotKept = line(agent, "uploads-not-kept", warn, "cannot write which incidents are uploaded",
+		"The disk is full or does not answer. After a restart the agent asks the bucket what it has.",
+		"free space on the disk of `out`")
 	IncidentRemains = line(agent, "incident-remains", warn, "cannot remove the remains of an unfinished incident",
 		"An agent was killed while it froze an incident.", "remove the folder that the error names")
 )

@@ -26,6 +26,7 @@ import (
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
+	"github.com/heapcam/heapcam/agent/upload"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -40,7 +41,9 @@ type Source struct {
 	// Incidents gives the number of incidents and their size in bytes; nil: not exported.
 	Incidents func() (n int, bytes int64)
 	// Spool describes the spool folder; nil, or a nil answer: there is none.
-	Spool   func() *spool.Status
+	Spool func() *spool.Status
+	// Upload says how far uploads are; nil, or a nil answer: nothing is uploaded.
+	Upload  func() *upload.Status
 	Version string
 }
 
@@ -225,8 +228,16 @@ var (
 		"Includes files that they share with a recording.")
 	spoolLeft = define(gauge, "spool_left", "Entries of the spool folder that the agent does not take.",
 		"`heapcam status` gives the reasons.")
-	spoolTaken = define(counter, "spool_taken_total", "Recordings taken from the spool folder.", "")
-	maxCPU     = define(gauge, "agent_max_cpu_ratio", "Share of one core that the agent may use (agent_max_cpu).",
+	spoolTaken    = define(counter, "spool_taken_total", "Recordings taken from the spool folder.", "")
+	uploadPending = define(gauge, "upload_pending", "Incidents that the bucket of `upload` does not have yet.", "")
+	uploadDone    = define(counter, "uploads_total", "Incidents that were uploaded.",
+		"The count outlives the agent, as that of dropped incidents does.")
+	uploadBytes  = define(counter, "upload_bytes_total", "Bytes that this agent has uploaded.", "")
+	uploadFailed = define(counter, "upload_failures_total", "Uploads that failed and are tried again.",
+		"`heapcam status` gives the last error.")
+	uploadDropped = define(counter, "uploads_dropped_total", "Incidents that were deleted before they were uploaded.",
+		"They made room for newer ones while the bucket was away, or somebody deleted them.")
+	maxCPU = define(gauge, "agent_max_cpu_ratio", "Share of one core that the agent may use (agent_max_cpu).",
 		"0 is unlimited. `process_cpu_seconds_total` says what the agent uses.")
 	maxMemory = define(gauge, "agent_max_memory_bytes", "Memory that the agent may use (agent_max_memory).",
 		"0 is unlimited.")
@@ -323,6 +334,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 			put(spoolTaken, float64(s.Taken))
 		}
 	}
+	c.uploads(put)
 	if c.src.Self != nil {
 		s := c.src.Self()
 		put(maxCPU, s.MaxCPU)
@@ -330,6 +342,20 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		put(heldMemory, float64(s.Memory))
 	}
 	put(build, 1, c.src.Version)
+}
+
+// uploads gives the metrics of uploads, if there are any.
+func (c collector) uploads(put func(m metric, v float64, labels ...string)) {
+	if c.src.Upload == nil {
+		return
+	}
+	if s := c.src.Upload(); s != nil {
+		put(uploadPending, float64(s.Pending))
+		put(uploadDone, float64(s.Uploaded))
+		put(uploadBytes, float64(s.Bytes))
+		put(uploadFailed, float64(s.Failed))
+		put(uploadDropped, float64(s.Dropped))
+	}
 }
 
 const timeout = 10 * time.Second

@@ -42,6 +42,7 @@ type agentOptions struct {
 	remote   api.RemoteConfig
 	rate     ui.Size
 	maxPull  ui.Size
+	upload   uploadOptions
 }
 
 // leastMemory is what an agent of one JVM needs at most: two encoders and a table of sites. With less it would stop the
@@ -94,6 +95,7 @@ attach, detach, pause, resume, references, status, pull and reload.
 	bind(f, "remote_client_ca", &o.remote.ClientCA)
 	bind(f, "remote_rate", &o.rate)
 	bind(f, "remote_max_pull", &o.maxPull)
+	o.upload.add(f)
 	bind(f, "spool", &o.spool)
 	bind(f, "shm_dir", &o.shmDir)
 	o.shmDir = defaultRings // of this platform
@@ -124,6 +126,9 @@ func (o *agentOptions) check() error {
 		if _, _, err := net.SplitHostPort(a.address); a.address != "" && err != nil {
 			return usage("--%s %s: it is not an address (like %s)", a.flag, a.address, a.like)
 		}
+	}
+	if err := o.upload.check(); err != nil {
+		return err
 	}
 	if o.remote.Listen != "" && (o.remote.Cert == "" || o.remote.Key == "" || o.remote.Tokens == "" &&
 		o.remote.ClientCA == "") {
@@ -203,6 +208,7 @@ func (d *daemon) configure(kept []*os.File) {
 	d.config.Log = log
 	d.config.Watch, d.config.Spool = []string{d.rings}, o.spool
 	d.config.Probe, d.config.Switch = probe.Version(), o.disabled
+	d.config.Upload = o.upload.config()
 	o.limit(&d.config)
 	d.config.Kept = kept
 	if !svc.Store() {
@@ -312,7 +318,7 @@ func (d *daemon) serve(ctx context.Context) error {
 func (d *daemon) serveMetrics(ctx context.Context) {
 	a, alive := d.agent, agentAlive(d.agent, d.socket)
 	source := metrics.Source{Status: a.Status, Others: a.Others, Self: a.Self, AttachFailures: d.found.Failures,
-		Incidents: a.Incidents, Spool: a.Spool, Version: version}
+		Incidents: a.Incidents, Spool: a.Spool, Upload: a.Upload, Version: version}
 	h := metrics.Handler(source, func(context.Context) error {
 		_, err := alive()
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/analysis/cost"
+	"github.com/heapcam/heapcam/internal/bucket"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -74,7 +75,7 @@ func readCost(out string, args []string) (sum *cost.Cost, err error) {
 	err, answered := untilStuck(costWait, func(tick func()) error {
 		path := ""
 		if len(args) == 1 {
-			if _, err := os.Stat(args[0]); err == nil {
+			if _, err := os.Stat(args[0]); err == nil || bucket.Is(args[0]) {
 				path = args[0]
 			}
 		}

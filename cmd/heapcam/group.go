@@ -16,6 +16,7 @@ import (
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/bucket"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
@@ -109,8 +110,11 @@ func (g *grouper) again() ([]classify.Classifier, []classify.Filter) {
 }
 
 // openReading opens what the argument of a reading verb names: a pulled file, a ring folder, a ring file, or a JVM
-// that is or was recorded (name, pid or id, as `heapcam status` lists them).
+// that is or was recorded (name, pid or id, as `heapcam status` lists them), or an object of a bucket.
 func openReading(arg string) (*ringstore.Recording, error) {
+	if bucket.Is(arg) {
+		return openRecording(arg)
+	}
 	st, err := os.Stat(arg)
 	if strings.ContainsRune(arg, os.PathSeparator) || err == nil && !st.IsDir() {
 		if dir, name := filepath.Split(filepath.Clean(arg)); err != nil { // DIR/JVM, as for a run --out DIR

@@ -14,6 +14,7 @@ import (
 	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/heap/reflisting"
+	"github.com/heapcam/heapcam/internal/bucket"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
@@ -99,50 +100,64 @@ incidents that it created automatically. On a full disk it keeps only what needs
 	return c
 }
 
+// printIncidents lists the incidents below out.
+func printIncidents(to io.Writer, out string, asJSON bool) error {
+	all, err := listIncidents(out)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return ui.JSON(to, incidentsReply{ui.NewEnvelope("incidents", 1), all})
+	}
+	if d := closedTo(out); len(all) == 0 && d != "" {
+		return withCode(exitDenied, "you may not read %s: run this command as root", d)
+	}
+	if len(all) == 0 {
+		ui.Fprintf(ui.Stderr, "heapcam: there are no incidents in %s\n", strings.Join(outDirs(out), " or "))
+		return nil
+	}
+	w := ui.NewTable(to)
+	ui.Fprintf(w, "INCIDENT\tSERVICE\tKEPT AT\tBY\tSIZE\tCOLLECTIONS\tREASON\n")
+	for _, i := range all {
+		by := "a user"
+		if i.Auto {
+			by = "the agent"
+		}
+		ui.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d to %d\t%s\n", i.ID,
+			or(i.Resource.String(), "-"), ui.Time(i.Created), by,
+			ui.Bytes(i.Bytes), i.FirstGC, i.LastGC, i.Reason)
+	}
+	return w.Flush()
+}
+
 func newIncidentsCmd() *cobra.Command {
 	var out string
 	asJSON := false
 	c := &cobra.Command{
-		Use:   "incidents",
+		Use:   "incidents [BUCKET]",
 		Short: "List, show and delete incidents",
 		Long: `An incident is a part of a recording that the ring does not overwrite. The recorder creates one when a
 JVM is killed or crashes, when it throws an OutOfMemoryError, or when full collections take more than 30 s of a minute.
 ` + "`heapcam freeze`" + ` creates one at any time. An incident's folder is a recording: every reading verb opens it.`,
 		Example: `  heapcam incidents
   heapcam incidents show shop-4711
-  heapcam pull --incident shop-4711 -o incident.heapcam`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			all, err := listIncidents(out)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return ui.JSON(c.OutOrStdout(), incidentsReply{ui.NewEnvelope("incidents", 1), all})
-			}
-			if d := closedTo(out); len(all) == 0 && d != "" {
-				return withCode(exitDenied, "you may not read %s: run this command as root", d)
-			}
-			if len(all) == 0 {
-				ui.Fprintf(ui.Stderr, "heapcam: there are no incidents in %s\n", strings.Join(outDirs(out), " or "))
+  heapcam pull --incident shop-4711 -o incident.heapcam
+  heapcam incidents s3://incidents/shop`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 && bucket.Is(args[0]) {
 				return nil
 			}
-			w := ui.NewTable(c.OutOrStdout())
-			ui.Fprintf(w, "INCIDENT\tSERVICE\tKEPT AT\tBY\tSIZE\tCOLLECTIONS\tREASON\n")
-			for _, i := range all {
-				by := "a user"
-				if i.Auto {
-					by = "the agent"
-				}
-				ui.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d to %d\t%s\n", i.ID,
-					or(i.Resource.String(), "-"), ui.Time(i.Created), by,
-					ui.Bytes(i.Bytes), i.FirstGC, i.LastGC, i.Reason)
+			return noArgs(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return listBucket(c.Context(), c.OutOrStdout(), args[0], asJSON)
 			}
-			return w.Flush()
+			return printIncidents(c.OutOrStdout(), out, asJSON)
 		},
 	}
 	c.PersistentFlags().StringVar(&out, "out", "", outUsage)
-	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.incidents/1).")
+	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.incidents/1; of a bucket heapcam.bucket/1).")
 	showJSON := false
 	show := &cobra.Command{
 		Use: "show ID", Short: "Show one incident, and where it is",

@@ -61,6 +61,7 @@ var jsonDocs = []struct {
 	{"heapcam.incident/1", "`heapcam freeze --json`", ringstore.Incident{}},
 	{"", "`heapcam incidents show --json`", incidentReply{}},
 	{"heapcam.incidents/1", "`heapcam incidents --json`", incidentsReply{}},
+	{"heapcam.bucket/1", "`heapcam incidents s3://BUCKET --json`", bucketReply{}},
 	{"heapcam.doctor/1", "`heapcam doctor --json`", doctorReply{}},
 	{"heapcam.config/1", "`heapcam config show --json`", configReply{}},
 	{"heapcam.service-status/1", "`heapcam service status --json`", serviceReply{}},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/internal/bucket"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
@@ -49,9 +51,12 @@ sync point before --since, because a recording can only begin at a sync point.
 If you may not read the recordings yourself, the verb asks the agent through its socket. Members of the group heapcam
 may copy all recordings, other users those of their own JVMs. With --remote it asks the agent of another host.
 
+s3://BUCKET/NAME instead of JVM copies from a bucket, and "-o s3://BUCKET/NAME" to one; "heapcam help incidents" says
+how the verb finds the server.
+
 An interrupted copy stays as FILE.part, and the same command continues it. This does not apply to --exact, to
---redact, and to copies from an agent. If the ring needs the space during the copy, the oldest files are missing from
-it, and the verb names them.`,
+--redact, and to copies from an agent, from a bucket or to one. If the ring needs the space during the copy, the oldest
+files are missing from it, and the verb names them.`,
 		Example: `  heapcam pull shop --last 15m -o incident.heapcam
   heapcam pull shop --since 14:55 --until 15:05 --exact -o incident.heapcam
   heapcam pull --incident shop-4711 -o - | ssh laptop 'cat > incident.heapcam'
@@ -77,7 +82,7 @@ it, and the verb names them.`,
 		"The files are rewritten.")
 	addSocket(c, &o.socket)
 	o.remote.add(c)
-	f.StringVarP(&o.file, "output", "o", "", "File to write; - is stdout. Required.")
+	f.StringVarP(&o.file, "output", "o", "", "File to write, or s3://BUCKET/NAME; - is stdout. Required.")
 	inSection(f, "What to copy", "last", "since", "until", "incident", "exact", "redact")
 	exitsWith(c, "3", "No such recording or incident.")
 	exitsWith(c, "4", "You may not read the recording, and no agent allows it.")
@@ -106,6 +111,12 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	}
 	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
 	defer stop()
+	if len(args) == 1 && bucket.Is(args[0]) {
+		return o.fetch(ctx, args[0])
+	}
+	if o.remote.address != "" && bucket.Is(o.file) {
+		return usage("pull: --remote writes to a file, not to a bucket")
+	}
 	if o.remote.address != "" {
 		cl, err := o.remote.dial()
 		if err != nil {
@@ -114,7 +125,7 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 		return o.stream(ctx, cl, args)
 	}
 	dir, reason, err := o.source(args)
-	if err != nil && o.out == "" && exitCode(err) != exitUsage {
+	if err != nil && o.out == "" && exitCode(err) != exitUsage && !bucket.Is(o.file) {
 		// this user may not open the recordings, but the agent may allow a pull
 		if cl, derr := dialAgent(o.socket); derr == nil {
 			return o.stream(ctx, cl, args)
@@ -125,21 +136,11 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	}
 	opt := ringstore.PullOptions{LastBytes: o.last.Bytes, LastDuration: o.last.Duration, Since: o.since.Time,
 		Until: o.until.Time, Redact: o.redact, Exact: o.exact, Reason: reason}
-	w, end := io.Writer(ui.RawStdout()), func(err error) error { return err }
-	if o.file != "-" {
-		if w, end, err = o.part(dir, &opt); err != nil {
-			return err
-		}
-	}
-	buf := bufio.NewWriterSize(w, 1<<20)
 	p := ui.NewProgress("pulling")
 	opt.Progress = p.At
-	m, err := ringstore.Pull(ctx, dir, buf, opt)
+	m, err := o.write(ctx, dir, opt)
 	p.Done()
-	if ferr := buf.Flush(); err == nil {
-		err = ferr
-	}
-	if err = end(err); err != nil {
+	if err != nil {
 		return err
 	}
 	var n int64
@@ -165,6 +166,28 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 		ui.Fprintf(ui.Stderr, "heapcam: %s is damaged: `heapcam verify` says where\n", d)
 	}
 	return nil
+}
+
+// write writes a pull to where -o says.
+func (o *pullOptions) write(ctx context.Context, dir string, opt ringstore.PullOptions) (m *ringstore.Manifest,
+	err error) {
+	pull := func(w io.Writer) error {
+		buf := bufio.NewWriterSize(w, 1<<20)
+		m, err = ringstore.Pull(ctx, dir, buf, opt)
+		return cmp.Or(err, buf.Flush())
+	}
+	if bucket.Is(o.file) {
+		err = putPull(ctx, o.file, pull)
+		return m, err
+	}
+	w, end := io.Writer(ui.RawStdout()), func(err error) error { return err }
+	if o.file != "-" {
+		if w, end, err = o.part(dir, &opt); err != nil {
+			return nil, err
+		}
+	}
+	err = end(pull(w))
+	return m, err
 }
 
 // reportExtent says how much more or less than the user asked for the pull contains.

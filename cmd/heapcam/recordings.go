@@ -192,7 +192,7 @@ func openRecording(path string) (*ringstore.Recording, error) {
 			}
 		}
 	}
-	r, err := ringstore.OpenRecording(path)
+	r, err := openStored(path)
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		return nil, fmt.Errorf("cannot open %s: %w", at.Path, at.Err)

@@ -8,6 +8,7 @@ import (
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/upload"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -34,6 +35,13 @@ func (o *statusOptions) print(r api.StatusReply, closed bool) error {
 	if r.Self != nil {
 		ui.Section(ui.Stdout, "Agent")
 		ui.Paragraph(ui.Stdout, "", 2, selfLine(r.Self))
+	}
+	if r.Upload != nil {
+		ui.Section(ui.Stdout, ui.Flowf("Uploads to %s", r.Upload.To))
+		ui.Paragraph(ui.Stdout, "", 2, uploadLine(r.Upload))
+		if r.Upload.Error != "" {
+			ui.Fprintf(ui.Stdout, "  Uploads fail since %s: %s\n", ui.Time(r.Upload.Since), ui.Prose(r.Upload.Error))
+		}
 	}
 	if spool {
 		ui.Section(ui.Stdout, ui.Flowf("Not taken over from the spool folder %s", ui.Path(r.Spool.Dir)))
@@ -257,4 +265,13 @@ func remarks(s *session.Status) (out []ui.Text) {
 		say("the recording is too small for this heap: raise --max-trace-size")
 	}
 	return out
+}
+
+// uploadLine says what the bucket has and what it lacks.
+func uploadLine(u *upload.Status) ui.Flow {
+	line := ui.Flowf("%s uploaded, %d pending", ui.Flow(ui.Plural(u.Uploaded, "incident")), u.Pending)
+	if u.Dropped > 0 {
+		line += ui.Flowf(", %d deleted before they were uploaded", u.Dropped)
+	}
+	return line + "."
 }

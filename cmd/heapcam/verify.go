@@ -17,6 +17,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/retention"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/bucket"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
@@ -142,6 +143,9 @@ func verifyAll(path string) (*verifyReply, error) {
 	}
 	out := &verifyReply{Envelope: ui.NewEnvelope("verify", 1), Files: []verified{}, Explained: map[string]uint64{}}
 	for _, p := range paths {
+		if bucket.Is(p) {
+			return nil, usage("verify reads every byte: copy %s first, with AWS's own tools", p)
+		}
 		vs, _ := ringstore.CheckPath(p) // openRecording reports what cannot be opened
 		out.Verdicts = append(out.Verdicts, vs...)
 		rec, err := openRecording(p)

@@ -23,6 +23,7 @@ import (
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/internal/bucket"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
@@ -109,7 +110,7 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 	path, st := ref, o.recorded(ctx, ref)
 	if st != nil {
 		path = st.Dir
-	} else if _, err := os.Stat(ref); err != nil {
+	} else if _, err := os.Stat(ref); err != nil && !bucket.Is(ref) {
 		if path, err = recordingOf(o.out, []string{ref}); err != nil {
 			return nil, orDenied(err, o.out, ref)
 		}
@@ -134,7 +135,7 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 		},
 		OpenFrom: func(gc uint64) (*web.Input, error) { return openInput(path, gc, false, func(done, total int64) {}) },
 		Leaks: func() (leak.Options, func()) {
-			rec, err := ringstore.OpenRecording(path)
+			rec, err := openStored(path)
 			if err != nil {
 				return leak.Options{MinGrowth: leak.DefaultMinGrowth}, func() {}
 			}
@@ -241,7 +242,7 @@ func folderVersion(dir string) (string, bool) {
 // openInput opens a recording for the viewer, from the frame of collection gc on, or all of it if gc is 0. With
 // censusOnly it leaves out the tokens of epochs.
 func openInput(path string, gc uint64, censusOnly bool, progress func(done, total int64)) (*web.Input, error) {
-	rec, err := ringstore.OpenRecording(path)
+	rec, err := openStored(path)
 	if err != nil {
 		return nil, err
 	}

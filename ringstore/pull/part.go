@@ -37,7 +37,7 @@ func ReadPart(f *os.File) (*Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &recording.Position{F: f}
+	p := &recording.Position{F: f, Size: st.Size()}
 	t := tar.NewReader(p)
 	out := &Part{}
 	for {

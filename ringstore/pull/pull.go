@@ -31,8 +31,10 @@ type Options struct {
 	Exact        bool
 	// Redact leaves host and names of threads out. Files are written anew then.
 	Redact bool
-	// Reason is in the manifest.
-	Reason string
+	// Reason is in the manifest, and so is Created, in whole seconds. Zero: now. Pulls of one incident with the same
+	// Created have the same bytes.
+	Reason  string
+	Created time.Time
 	// Progress gets how many bytes of how many are done.
 	Progress func(done, total int64)
 	// Part is what an earlier try has written already (ReadPart, Trim); the rest follows behind it.
@@ -61,8 +63,11 @@ func Pull(ctx context.Context, dir string, w io.Writer, opt Options) (*recording
 		return nil, nothing{dir}
 	}
 	p := &puller{fs: opt.FS, opt: opt, t: tar.NewWriter(w)}
-	p.m = &recording.Manifest{Schema: "heapcam.manifest/1", Created: time.Now().UTC().Truncate(time.Second),
-		Name: filepath.Base(dir), Redacted: opt.Redact, Reason: opt.Reason}
+	if opt.Created.IsZero() {
+		opt.Created = time.Now()
+	}
+	p.m = &recording.Manifest{Schema: "heapcam.manifest/1", Created: opt.Created.UTC().Truncate(time.Second),
+		Redacted: opt.Redact, Reason: opt.Reason}
 	p.m.ZeroUnixNS = wall
 	if opt.Exact {
 		if p.cut, err = cutAt(opt, wall, newest); err != nil {
@@ -74,6 +79,7 @@ func Pull(ctx context.Context, dir string, w io.Writer, opt Options) (*recording
 		p.m.Foreign = append(p.m.Foreign, recording.ForeignFile{Name: filepath.Base(f.File), Session: f.Session})
 	}
 	if !opt.Redact {
+		p.m.Name = filepath.Base(dir)
 		p.m.Host, _ = os.Hostname()
 		p.m.Resource = folder.ReadResource(opt.FS, dir)
 	}

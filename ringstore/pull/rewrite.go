@@ -33,7 +33,7 @@ func redactBlock(b trace.Block) (trace.Block, bool) {
 		m.Resource = nil
 		return trace.EncodeMeta(m), true
 	case trace.KindSamples, trace.KindEpoch, trace.KindSync, trace.KindGap, trace.KindEnd,
-		trace.KindSummary, trace.KindSlice:
+		trace.KindSummary, trace.KindSlice, trace.KindRefs:
 		return b, true
 	}
 	return b, false

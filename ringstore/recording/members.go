@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,15 +33,10 @@ func (r *Recording) checkMembers(so []Verdict) (out []Verdict) {
 	if r.dir {
 		return r.checkIncident(said)
 	}
-	f, ok := r.c.(*os.File)
-	if !ok {
+	if r.at == nil {
 		return nil
 	}
-	st, err := f.Stat()
-	if err != nil {
-		return []Verdict{VerdictOf(r.Path, err)}
-	}
-	return r.checkContainer(f, st.Size(), said)
+	return r.checkContainer(r.at, r.size, said)
 }
 
 // checkContainer is checkMembers of a container of size bytes.

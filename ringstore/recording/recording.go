@@ -30,6 +30,8 @@ type Recording struct {
 	Manifest *Manifest       // of a container, else nil
 	Problems []error         // files that could not be opened or are not of this recording, documents that are damaged
 	c        io.Closer
+	at       io.ReaderAt // of a container: its size bytes
+	size     int64
 
 	dir     bool     // Path is a folder
 	members []member // of a container, as they lie in it
@@ -103,8 +105,8 @@ func OpenAny(path string) (*Recording, error) {
 		}
 		return r.checked()
 	}
-	r.c = f
-	if err := r.openTar(f, st.Size()); err != nil {
+	r.c, r.at, r.size = f, f, st.Size()
+	if err := r.openTar(); err != nil {
 		return r, err
 	}
 	return r.checked()
@@ -125,10 +127,27 @@ func (r *Recording) checked() (*Recording, error) {
 	return r, nil
 }
 
+// OpenContainer opens a container that is not a file of this system: size bytes of at. Close closes at, too, if it can
+// be closed. Errors as those of Open.
+func OpenContainer(name string, at io.ReaderAt, size int64) (*Recording, error) {
+	r := &Recording{Path: name, at: at, size: size}
+	r.c, _ = at.(io.Closer)
+	err := r.openTar()
+	if err == nil {
+		r, err = r.checked()
+	}
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
 // Position counts the bytes that the tar reader has consumed, so that members can be read in place later.
 type Position struct {
-	F  *os.File
-	At int64
+	F    io.ReaderAt
+	Size int64
+	At   int64
 }
 
 func (p *Position) Read(b []byte) (int, error) {
@@ -144,17 +163,14 @@ func (p *Position) Seek(off int64, whence int) (int64, error) {
 	case io.SeekCurrent:
 		p.At += off
 	case io.SeekEnd:
-		st, err := p.F.Stat()
-		if err != nil {
-			return 0, err
-		}
-		p.At = st.Size() + off
+		p.At = p.Size + off
 	}
 	return p.At, nil
 }
 
-func (r *Recording) openTar(f *os.File, size int64) error {
-	p := &Position{F: f}
+func (r *Recording) openTar() error {
+	f, size := r.at, r.size
+	p := &Position{F: f, Size: size}
 	t := tar.NewReader(p)
 	described := false
 	for {
@@ -235,8 +251,8 @@ func OpenFiles(ctx context.Context, files []*os.File) (r *Recording, size int64,
 			r.add(segment.NewFile(f.Name(), f, st.Size()))
 			continue
 		}
-		r.Path = f.Name()
-		if err := r.openTar(f, st.Size()); err != nil {
+		r.Path, r.at, r.size = f.Name(), f, st.Size()
+		if err := r.openTar(); err != nil {
 			return nil, 0, err
 		}
 	}

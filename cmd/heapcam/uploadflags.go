@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/upload"
+	"github.com/heapcam/heapcam/internal/bucket"
+	"github.com/heapcam/heapcam/internal/bucket/s3"
+	"github.com/heapcam/heapcam/internal/ui"
+)
+
+// uploadOptions say to which bucket an agent uploads incidents.
+type uploadOptions struct {
+	to, endpoint, region, credentials string
+	rate                              ui.Size
+	redact                            bool
+}
+
+func (o *uploadOptions) add(f *pflag.FlagSet) {
+	bind(f, "upload", &o.to)
+	bind(f, "upload_endpoint", &o.endpoint)
+	bind(f, "upload_region", &o.region)
+	bind(f, "upload_credentials", &o.credentials)
+	bind(f, "upload_rate", &o.rate)
+	bind(f, "upload_redact", &o.redact)
+}
+
+func (o *uploadOptions) server() s3.Options {
+	return s3.Options{Endpoint: o.endpoint, Region: o.region, Credentials: o.credentials, Rate: int64(o.rate)}
+}
+
+// check finds wrong settings before the agent starts.
+func (o *uploadOptions) check() error {
+	if o.to == "" {
+		if o.endpoint+o.region+o.credentials != "" || o.rate != 0 || o.redact {
+			return usage("--upload-endpoint and the like need --upload s3://NAME")
+		}
+		return nil
+	}
+	at, err := bucket.Parse(o.to)
+	if err != nil {
+		return usage("--upload: %w", err)
+	}
+	if o.credentials != "" {
+		if err := api.CheckSecret(o.credentials); err != nil {
+			return usage("--upload-credentials: %w", err)
+		}
+	}
+	if _, err := s3.Dial(at.Bucket, o.server()); err != nil {
+		return usage("--upload-endpoint: %w", err)
+	}
+	return nil
+}
+
+// config is what the agent is told; nil: it uploads nothing.
+func (o *uploadOptions) config() *upload.Config {
+	at, err := bucket.Parse(o.to)
+	if o.to == "" || err != nil { // checked before
+		return nil
+	}
+	to, err := s3.Dial(at.Bucket, o.server())
+	if err != nil {
+		return nil
+	}
+	host, _ := os.Hostname()
+	return &upload.Config{To: at, Bucket: to, Host: host, Redact: o.redact}
+}
