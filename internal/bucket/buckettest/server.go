@@ -67,8 +67,8 @@ func (s *Server) Running() bool { return s.c != nil }
 // Kill ends the server at once.
 func (s *Server) Kill() {
 	if s.c != nil {
-		s.c.Process.Kill()
-		s.c.Wait()
+		_ = s.c.Process.Kill()
+		_ = s.c.Wait()
 		s.c = nil
 	}
 }
