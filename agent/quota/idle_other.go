@@ -2,5 +2,5 @@
 
 package quota
 
-// readCPUTimes: only Linux is asked.
+// readCPUTimes: only implemented on Linux.
 func readCPUTimes() (t cpuTimes, ok bool) { return t, false }

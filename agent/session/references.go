@@ -73,7 +73,11 @@ func (s *Session) AskReferences(ctx context.Context, most time.Duration) (Refere
 		r.mu.Unlock()
 		return References{}, errNotRecorded
 	}
-	ticket, err := s.ring.RequestReferences(uint32(min(max(most, 0).Milliseconds(), 1<<31)))
+	ms := min(max(most, 0).Milliseconds(), 1<<31)
+	if most > 0 {
+		ms = max(ms, 1) // 0 is the probe's default
+	}
+	ticket, err := s.ring.RequestReferences(uint32(ms))
 	ch := make(chan answer, 1)
 	if err == nil {
 		if r.waiting == nil {

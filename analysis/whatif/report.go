@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -137,9 +138,9 @@ func (m *Model) compare(p *Prediction) Check {
 type SizeError struct{ Live, Old uint64 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("the program needs more memory than any of these sizes: an old space of %d MiB cannot hold the "+
-		"%d MiB that live at the same time; ask for an old space of at least %d MiB", e.Old>>20, e.Live>>20+1,
-		e.Live*5/4>>20+1)
+	return fmt.Sprintf("the program needs more memory than any of these sizes: an old space of %s cannot hold the "+
+		"%s that live at the same time; ask for an old space of at least %s", ui.Bytes(e.Old), ui.Bytes(e.Live),
+		ui.Bytes(e.Live*5/4))
 }
 
 // Most that a configuration's eden may be smaller than the recorded one: at depth full the ages of all objects are
@@ -153,10 +154,9 @@ const (
 type FactorError struct{ Young, Least uint64 }
 
 func (e *FactorError) Error() string {
-	return fmt.Sprintf("a young generation of %d KiB is too small to predict from this recording, whose collections "+
-		"are "+
-		"too far apart: the smallest is about %d KiB; record with a smaller young generation, or with --depth full",
-		e.Young>>10, e.Least>>10)
+	return fmt.Sprintf("a young generation of %s is too small to predict from this recording, whose collections are "+
+		"too far apart: the smallest is about %s; record with a smaller young generation, or with --depth full",
+		ui.Bytes(e.Young), ui.Bytes(e.Least))
 }
 
 // Make predicts the recorded configuration and those asked for.

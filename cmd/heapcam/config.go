@@ -217,9 +217,9 @@ func newConfigShowCmd() *cobra.Command {
 				return ui.JSON(ui.Stdout, configReply{ui.NewEnvelope("config", 1), all, len(file.Rules)})
 			}
 			w := ui.NewTable(ui.Stdout)
-			ui.Fprintf(w, "KEY\tVALUE\tFROM\t\n")
+			ui.Fprintf(w, "KEY\tVALUE\tFROM\n")
 			for _, s := range all {
-				ui.Fprintf(w, "%s\t%s\t%s\t\n", s.Key, or(s.Value, `""`), s.Source)
+				ui.Fprintf(w, "%s\t%s\t%s\n", s.Key, or(s.Value, `""`), s.Source)
 			}
 			return w.Flush()
 		},

@@ -28,15 +28,15 @@ func newCoverageCmd() *cobra.Command {
 		Long: `Use it to judge how far you can trust figures by allocation site.
 
 The output begins with a verdict, and with the smallest site that the sampling interval can show. Figures are good from
-80 % of the live bytes on, rough from 40 % on. For each collection the verb splits live bytes into four shares:
+80 % of the live bytes on, rough from 40 % on. For each collection the verb splits live bytes into five shares:
 
 - exact: the object was sampled.
+- proven: one bytecode alone can have made the object (recordings with --proven-sites). Its callers are not known.
 - inferred: other objects of its class were sampled. Such an object counts with the probability of the likeliest site.
-- before the recording: the object may be older than the recording. The figure is an upper bound.
-- unknown: the rest.
+- unknown: nothing tells the site.
+- older: the object may be older than the recording. The figure is an upper bound.
 
-For each ring file, or with --sync for one sync point, the verb also shows what is known if reading starts there, as in
-a pull.
+First it shows, for each ring file, what is known if reading starts there, as in a pull; with --sync for one sync point.
 
 --calibrate SIZE checks the estimates themselves. It needs a recording with --sampling 0, where every site is known. It
 keeps only the samples that the interval SIZE would have taken, estimates the sites, and compares with the truth. ` +

@@ -298,7 +298,8 @@ var terms = []struct{ word, meaning string }{
 	{"probe", "The small library that heapcam loads into a JVM."},
 	{"recorder", "What stores the probe's data on disk: `heapcam run`, `record` or `agent`."},
 	{"recording", "What heapcam wrote about one JVM: a folder of ring files."},
-	{"reference", "A field or an array element that leads from one object to another. They are recorded on request."},
+	{"reference", "A field or an array element that leads from one object to another. They are recorded in " +
+		"listings: for incidents, at intervals and on request."},
 	{"ring", "The ring files of a recording together. At the limit the newest data replaces the oldest."},
 	{"ring file", "One file of a recording. It can be read alone."},
 	{"ring folder", "The folder with the ring files of one recording."},

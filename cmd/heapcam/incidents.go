@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/heap/reflisting"
 	"github.com/heapcam/heapcam/internal/bucket"
@@ -25,8 +28,9 @@ func incidentsIn(out string, max int64) *ringstore.Incidents {
 }
 
 func newFreezeCmd() *cobra.Command {
-	var out, reason string
-	asJSON := false
+	var out, reason, socket string
+	asJSON, references := false, false
+	most := defaultReferencePause
 	max := ui.Size(agent.DefaultIncidents)
 	c := &cobra.Command{
 		Use:   "freeze [JVM]",
@@ -35,8 +39,12 @@ func newFreezeCmd() *cobra.Command {
 
 The verb keeps the closed files of the ring as hard links, and a copy of the file that is being written. The recording
 continues. All incidents together never exceed --max-incidents-size; to make room, heapcam deletes the oldest
-incidents that it created automatically. On a full disk it keeps only what needs no copy, and says what is missing.`,
+incidents that it created automatically. On a full disk it keeps only what needs no copy, and says what is missing.
+
+With --references the agent first stops the JVM once to record what holds its objects, as ` + "`heapcam references`" + `
+does. If that is not possible, the incident is made without, and says why.`,
 		Example: `  heapcam freeze shop --reason "slow since the deployment"
+  heapcam freeze shop --references
   heapcam incidents`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -54,6 +62,9 @@ incidents that it created automatically. On a full disk it keeps only what needs
 				return orDenied(err, out, args...)
 			}
 			n := incidentsIn(filepath.Dir(dir), int64(max))
+			if references {
+				n.Listed = listFor(c.Context(), socket, dir, most)
+			}
 			i, err := n.Freeze(dir, reason, false)
 			switch {
 			case errors.Is(err, ringstore.ErrIncidentRoom):
@@ -70,18 +81,7 @@ incidents that it created automatically. On a full disk it keeps only what needs
 				}
 				return status(exitNoRoom)
 			}
-			ui.Fprintf(c.OutOrStdout(), "%s\n", i.ID)
-			ui.Fprintf(ui.Stderr, "heapcam: kept %s of %s in %s, collections %d to %d\n", ui.Bytes(i.Bytes), i.JVM,
-				ui.Plural(uint64(i.Files), "file"), i.FirstGC, i.LastGC)
-			if who := i.Resource.String(); who != "" {
-				ui.Fprintf(ui.Stderr, "heapcam: service %s\n", who)
-			}
-			for _, f := range i.Foreign {
-				ui.Fprintf(ui.Stderr, "heapcam: left out: %s is of another recording\n", f)
-			}
-			for _, l := range i.Left {
-				ui.Fprintf(ui.Stderr, "heapcam: left out: %s\n", l)
-			}
+			printFrozen(c.OutOrStdout(), &i)
 			if i.Full {
 				return withCode(exitNoRoom, "the disk of %s is full%s: the closed files of %s are kept, the newest "+
 					"one could not be copied. Free some space and run the same command again",
@@ -92,12 +92,61 @@ incidents that it created automatically. On a full disk it keeps only what needs
 	}
 	f := c.Flags()
 	addOut(c, &out)
+	addSocket(c, &socket)
+	f.BoolVar(&references, "references", false, "Have the agent record what holds the objects first.")
+	f.DurationVar(&most, "max-reference-pause", most, "Longest time that --references may stop the JVM.")
 	f.StringVar(&reason, "reason", "by hand", "Why you keep it; the incident records it. Default \"by hand\".")
 	f.Var(&max, "max-incidents-size", "Largest size of all incidents together. Default "+
 		config.Lookup("max_incidents_size").Default+".")
 	f.BoolVar(&asJSON, "json", false, "Print JSON (heapcam.incident/1).")
 	exitsWith(c, "10", "The disk is full, or the incident does not fit into --max-incidents-size.")
 	return c
+}
+
+// printFrozen says what an incident that was just made has, and what it lacks.
+func printFrozen(to io.Writer, i *ringstore.Incident) {
+	ui.Fprintf(to, "%s\n", i.ID)
+	ui.Fprintf(ui.Stderr, "heapcam: kept %s of %s in %s, collections %d to %d\n", ui.Bytes(i.Bytes), i.JVM,
+		ui.Plural(uint64(i.Files), "file"), i.FirstGC, i.LastGC)
+	if who := i.Resource.String(); who != "" {
+		ui.Fprintf(ui.Stderr, "heapcam: service %s\n", who)
+	}
+	switch l := i.References; {
+	case l != nil && l.Why != "":
+		ui.Fprintf(ui.Stderr, "heapcam: no references were recorded: %s\n", l.Why)
+	case l != nil:
+		ui.Fprintf(ui.Stderr, "heapcam: the incident has the references of %s after collection %d\n",
+			ui.Plural(l.Objects, "object"), l.GC)
+	}
+	for _, f := range i.Foreign {
+		ui.Fprintf(ui.Stderr, "heapcam: left out: %s is of another recording\n", f)
+	}
+	for _, l := range i.Left {
+		ui.Fprintf(ui.Stderr, "heapcam: left out: %s\n", l)
+	}
+}
+
+// listFor has the agent take a reference listing of the JVM whose ring folder is dir, and says what became of it.
+func listFor(ctx context.Context, socket, dir string, most time.Duration) *ringstore.Listed {
+	cl, err := dialAgent(socket)
+	if err != nil {
+		return &ringstore.Listed{Why: err.Error()}
+	}
+	st, err := cl.Status(ctx)
+	if err != nil {
+		return &ringstore.Listed{Why: err.Error()}
+	}
+	for _, s := range st.JVMs {
+		if filepath.Base(s.Dir) != filepath.Base(dir) || s.Phase.Over() {
+			continue
+		}
+		r, err := cl.References(ctx, api.ReferencesRequest{ID: s.ID, Most: int64(most)})
+		if err != nil {
+			return &ringstore.Listed{Why: err.Error()}
+		}
+		return &ringstore.Listed{GC: r.GC, Objects: r.Objects}
+	}
+	return &ringstore.Listed{Why: "the agent does not record this JVM now"}
 }
 
 // printIncidents lists the incidents below out.

@@ -22,7 +22,9 @@ func TestUpload(t *testing.T) {
 	p := program{major: 17, gc: "G1", main: "Steady", args: []string{"1000000", "20000"}, opts: []string{d.option(t)}}
 	r := p.plain(t)
 	await(t, "ten collections", func() bool {
-		var st struct{ JVMs []struct{ Collections uint64 } }
+		var st struct {
+			JVMs []struct{ Collections uint64 }
+		}
 		out, _, _ := heapcam(t, "status", "--json", "--socket", d.sock)
 		return json.Unmarshal([]byte(out), &st) == nil && len(st.JVMs) == 1 && st.JVMs[0].Collections > 10
 	})
