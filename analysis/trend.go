@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -21,7 +23,7 @@ type TrendReport struct {
 	Collections []TrendPoint `json:"collections"` // after which the state is known
 	Unknown     int          `json:"unknown"`     // the others of the window
 	Exact       bool         `json:"exact"`
-	Rows        []TrendRow   `json:"rows"` // what moved most first
+	Rows        []TrendRow   `json:"rows"` // what changes steadily and much first
 	Left        int          `json:"left_out,omitempty"`
 }
 
@@ -40,9 +42,37 @@ type TrendRow struct {
 	Last      uint64   `json:"last_bytes"`
 	Peak      uint64   `json:"peak_bytes"`
 	PeakGC    uint64   `json:"peak_gc"`
-	Objects   []uint64 `json:"objects"`
-	Bytes     []uint64 `json:"bytes"`
+	// Slope is how fast the group changes; absent: nobody computed it, because it changed less than many others.
+	Slope   *Slope   `json:"slope,omitempty"`
+	Objects []uint64 `json:"objects"`
+	Bytes   []uint64 `json:"bytes"`
 }
+
+// Slope is the median of the slopes between all pairs of points (Sen), bytes per second, with its 95 % interval. If the
+// interval contains 0, the group goes up and down, or stays.
+type Slope struct {
+	PerSecond float64 `json:"bytes_per_second"`
+	Low       float64 `json:"low"`
+	High      float64 `json:"high"`
+}
+
+// Steady says that the interval does not contain 0.
+func (s *Slope) Steady() bool { return s != nil && (s.Low > 0 || s.High < 0) }
+
+// least is how fast the group changes at least, bytes per second; 0: it may not change.
+func (s *Slope) least() float64 {
+	if !s.Steady() {
+		return 0
+	}
+	return min(math.Abs(s.Low), math.Abs(s.High))
+}
+
+// Slopes are computed of the groups that moved most, from points that are evenly chosen.
+const (
+	slopedRows   = 500
+	slopedPoints = 48
+	leastPoints  = 5
+)
 
 // maxTrendRows bounds the groups that a trend follows.
 const maxTrendRows = 100_000
@@ -313,11 +343,37 @@ func (t *trending) report(err error, most int) (*TrendReport, error) {
 	slices.SortFunc(rep.Rows, func(x, y TrendRow) int {
 		return cmp.Or(cmp.Compare(y.moved(), x.moved()), cmp.Compare(y.Peak, x.Peak), slices.Compare(x.Path, y.Path))
 	})
+	rep.slopes()
 	if most > 0 && len(rep.Rows) > most {
 		rep.Left = len(rep.Rows) - most
 		rep.Rows = rep.Rows[:most]
 	}
 	return rep, nil
+}
+
+// slopes computes slopes, and ranks by them: first what certainly changes, the fastest first, then the rest as it was.
+func (t *TrendReport) slopes() {
+	n := len(t.Collections)
+	if n < leastPoints {
+		return
+	}
+	points := min(n, slopedPoints)
+	at, times := make([]int, points), make([]float64, points)
+	for i := range at {
+		at[i] = i * (n - 1) / (points - 1)
+		times[i] = t.Collections[at[i]].Time.Sub(t.Collections[0].Time).Seconds()
+	}
+	v := make([]float64, points)
+	for i := range t.Rows[:min(len(t.Rows), slopedRows)] {
+		row := &t.Rows[i]
+		for k, j := range at {
+			v[k] = float64(row.Bytes[j])
+		}
+		s := &Slope{}
+		s.PerSecond, s.Low, s.High = stats.Sen(times, v)
+		row.Slope = s
+	}
+	slices.SortStableFunc(t.Rows, func(x, y TrendRow) int { return cmp.Compare(y.Slope.least(), x.Slope.least()) })
 }
 
 // ErrTrend says that a trend has too many groups.

@@ -1,11 +1,14 @@
 package analysis
 
 import (
+	"cmp"
 	"encoding/json"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -168,5 +171,47 @@ func TestTrendStates(t *testing.T) {
 	})
 	if counted == 0 {
 		t.Error("no state of counts was looked at")
+	}
+}
+
+// TestSlopes: what rises steadily comes before what jumped once, swings or stays, whatever their size, and its slope is
+// right.
+func TestSlopes(t *testing.T) {
+	const n = 200
+	begin := time.Unix(1_790_000_000, 0)
+	rep := &TrendReport{}
+	for i := range n {
+		at := Moment{Time: begin.Add(time.Duration(i) * time.Second)}
+		rep.Collections = append(rep.Collections, TrendPoint{Moment: at})
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	curves := map[string]func(i int) uint64{
+		"jump":  func(i int) uint64 { return map[bool]uint64{true: 90 << 20}[i > 10] + 1<<20 },
+		"swing": func(i int) uint64 { return 50<<20 + rng.Uint64N(40<<20) },
+		"slow":  func(i int) uint64 { return uint64(1000+100*i) + rng.Uint64N(50) },
+		"fast":  func(i int) uint64 { return uint64(5000*i) + rng.Uint64N(2000) },
+		"falls": func(i int) uint64 { return uint64(5<<20-2000*i) + rng.Uint64N(2000) },
+		"stays": func(i int) uint64 { return 7 << 20 },
+	}
+	for name, f := range curves {
+		row := TrendRow{Path: []string{name}}
+		for i := range n {
+			row.Bytes = append(row.Bytes, f(i))
+		}
+		row.First, row.Last = row.Bytes[0], row.Bytes[n-1]
+		rep.Rows = append(rep.Rows, row)
+	}
+	slices.SortFunc(rep.Rows, func(x, y TrendRow) int { return cmp.Compare(y.moved(), x.moved()) })
+	rep.slopes()
+	var order []string
+	for _, r := range rep.Rows {
+		order = append(order, r.Path[0])
+		want, ok := map[string]float64{"slow": 100, "fast": 5000, "falls": -2000}[r.Path[0]]
+		if r.Slope.Steady() != ok || ok && (r.Slope.Low > want || r.Slope.High < want) {
+			t.Errorf("%s: %+v", r.Path[0], r.Slope)
+		}
+	}
+	if !slices.Equal(order[:4], []string{"fast", "falls", "slow", "jump"}) {
+		t.Errorf("%v", order)
 	}
 }

@@ -25,6 +25,18 @@ let box,
   shown = '',
   drawn = '';
 
+// perSecond is how fast a group changes, with its 95 % interval, or that it does not change steadily.
+const perSecond = ({ slope }, mark) => {
+  if (!slope) return '–';
+  const { bytes_per_second: mid, low, high } = slope;
+  if (low <= 0 && high >= 0) return 'not steady';
+  return h(
+    'span',
+    { title: `95 % interval: ${change(low, bytes)}/s to ${change(high, bytes)}/s` },
+    `${mark}${change(mid, bytes)}/s`,
+  );
+};
+
 const question = params => ({ by: params.get('by') || 'type', where: params.get('filter') });
 const rowOf = params => {
   try {
@@ -89,7 +101,7 @@ export async function update(d, params) {
           : plural(t.rows.length, 'group')) +
         ` over ${plural(t.collections.length, 'collection')}` +
         (t.collections.length < known ? ` (${count(known)} have a known heap state)` : '') +
-        `, largest change first.` +
+        `. First those that change steadily, the fastest first; then the largest changes.` +
         (t.exact ? ' All figures are exact.' : ' Figures marked ~ are estimated from samples.')
       : unknown(data.report) || 'The heap state is not known after enough collections.';
     if (!t.collections.length) {
@@ -111,8 +123,8 @@ export async function update(d, params) {
             h(
               'tr',
               {},
-              ...[['Group'], ['First', 1], ['Last', 1], ['Change', 1], ['Peak', 1], ['Curve']].map(([x, n]) =>
-                h('th', { scope: 'col', class: n ? 'n' : null }, x),
+              ...[['Group'], ['First', 1], ['Last', 1], ['Change', 1], ['Per second', 1], ['Peak', 1], ['Curve']].map(
+                ([x, n]) => h('th', { scope: 'col', class: n ? 'n' : null }, x),
               ),
             ),
           ),
@@ -133,6 +145,7 @@ export async function update(d, params) {
                 h('td', { class: 'n' }, mark + bytes(r.first_bytes)),
                 h('td', { class: 'n' }, mark + bytes(r.last_bytes)),
                 h('td', { class: 'n' }, mark + change(grown, bytes)),
+                h('td', { class: 'n' }, perSecond(r, mark)),
                 h('td', { class: 'n' }, `${mark}${bytes(r.peak_bytes)} after collection ${count(r.peak_gc)}`),
                 h('td', {}, spark(r.bytes, 160, 22, grown > 0 ? 'c3' : 'c0')),
               );
