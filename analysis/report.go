@@ -237,10 +237,13 @@ func (rep *Report) ending(r *heap.Cursor) {
 		rep.End += "; if it ended, it was " + why
 	}
 	if r.End != nil {
-		rep.End = [...]string{"", "the JVM ended", "heapcam was detached",
+		rep.End = [...]string{"", ended, "heapcam was detached",
 			stoppedRecording + r.End.Text}[min(r.End.Reason, 3)]
 	}
 }
+
+// ended is what an end marker says of a JVM that ended.
+const ended = "the JVM ended"
 
 // stoppedRecording begins the reason that the probe gave for its end.
 const stoppedRecording = "the probe stopped recording: "

@@ -172,21 +172,25 @@ func (rep *Report) writeGrown(w io.Writer) {
 		c.Write(w)
 	}
 	c = ui.NewColumns(2, ">OBJECTS", ">BYTES", "CLASS AND ALLOCATION SITE")
-	for _, g := range rep.GrownSites[:min(3, len(rep.GrownSites))] {
-		c.Row(ui.Flowf("%+d", g.Objects), "+"+ui.Bytes(uint64(g.Bytes)),
-			ui.Flowf("%s %s", sites.ClassName(g.Class, g.Loader), sites.Place(g.Site)))
+	grown := rep.GrownSites[:min(3, len(rep.GrownSites))]
+	at := classesAt(grown, func(g sites.GrownRow) (ui.Flow, []sites.StackFrame) {
+		return sites.ClassName(g.Class, g.Loader), g.Site
+	})
+	for i, g := range grown {
+		c.Row(ui.Flowf("%+d", g.Objects), "+"+ui.Bytes(uint64(g.Bytes)), at[i])
 	}
 	if c.Len() > 0 {
 		ui.Section(w, "Allocation sites that grew most (estimated from samples)")
 		c.Write(w)
 	}
 	c = ui.NewColumns(2, ">OBJECTS", ">95 % INTERVAL", ">BYTES", "CLASS AND ALLOCATION SITE")
-	for i, s := range rep.Sites {
-		if i == 3 || s.Child != "" {
-			break
-		}
-		c.Row(s.Objects, ui.Flowf("%d to %d", s.ObjectsLow, s.ObjectsHigh), ui.Bytes(s.Bytes),
-			ui.Flowf("%s %s", sites.ClassName(s.Class, s.Loader), sites.Place(s.Site)))
+	most := rep.Sites[:min(3, len(rep.Sites))]
+	if i := slices.IndexFunc(most, func(s sites.Row) bool { return s.Child != "" }); i >= 0 {
+		most = most[:i]
+	}
+	for i, at := range classesAt(most, classAt) {
+		s := most[i]
+		c.Row(s.Objects, ui.Flowf("%d to %d", s.ObjectsLow, s.ObjectsHigh), ui.Bytes(s.Bytes), at)
 	}
 	if c.Len() > 0 {
 		_, last := rep.known()
@@ -194,6 +198,24 @@ func (rep *Report) writeGrown(w io.Writer) {
 			last))
 		c.Write(w)
 	}
+}
+
+// classAt gives class and site of a row.
+func classAt(s sites.Row) (ui.Flow, []sites.StackFrame) {
+	return sites.ClassName(s.Class, s.Loader), s.Site
+}
+
+// classesAt gives the classes and places of rows.
+func classesAt[T any](rows []T, of func(T) (ui.Flow, []sites.StackFrame)) []ui.Flow {
+	names, stacks := make([]ui.Flow, len(rows)), make([][]sites.StackFrame, len(rows))
+	for i, row := range rows {
+		names[i], stacks[i] = of(row)
+	}
+	out := sites.Places(names, stacks)
+	for i := range out {
+		out[i] = names[i] + " " + out[i]
+	}
+	return out
 }
 
 // writeLeaks prints the verdicts.
@@ -224,7 +246,7 @@ func (rep *Report) writeLeaks(w io.Writer) {
 		ui.Fprintf(w, "  and %d more: see heapcam leaks\n", n-3)
 	}
 	if rep.Verdicts[0].Kind == leak.KindSuspect {
-		ui.Paragraph(w, "", 2, leak.Settle)
+		ui.Paragraph(w, "", 2, leak.Settle(rep.End == ended))
 	}
 }
 

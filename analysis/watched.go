@@ -113,9 +113,11 @@ func (rep *Report) writeWatchedSites(w io.Writer) {
 
 func estimatedSites(w io.Writer, rows []sites.Row, title ui.Flow) {
 	c := ui.NewColumns(2, ">BYTES", ">95 % INTERVAL", "CLASS AND ALLOCATION SITE")
-	for _, s := range rows[:min(5, len(rows))] {
+	rows = rows[:min(5, len(rows))]
+	for i, at := range classesAt(rows, classAt) {
+		s := rows[i]
 		c.Row(ui.Bytes(s.Bytes), ui.Flowf("%s to %s", ui.Flow(ui.Bytes(s.BytesLow)), ui.Flow(ui.Bytes(s.BytesHigh))),
-			ui.Flowf("%s %s", sites.ClassName(s.Class, s.Loader), sites.Place(s.Site)))
+			at)
 	}
 	if c.Len() > 0 {
 		ui.Section(w, title)

@@ -33,6 +33,7 @@ type detector struct {
 	full     *Full        // the heap was full
 	first    uint64       // number of the first collection
 	listings int          // reference listings that say what lives
+	listedAt float64      // when the newest was taken
 	Open     bool         // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
 }
 
@@ -80,6 +81,14 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 		h.last = append(h.last[:0], r.Totals.PerType()...)
 		h.census(r, listed || c.Kind == trace.PauseFull || c.Kind == trace.PauseRemark)
 		h.containers(r, i)
+	}
+}
+
+// Listing takes in a reference listing, as the tracker does.
+func (h *detector) Listing(r *heap.Cursor, dead map[uint64]bool) {
+	h.Tracker.Listing(r, dead)
+	if n := len(h.Times); n > 0 {
+		h.listedAt = h.Times[n-1]
 	}
 }
 

@@ -45,6 +45,7 @@ type growth struct {
 	refuted          bool       // its objects are known to be dropped, whatever its shape
 	why              why        // it is not named
 	queued           bool       // its older objects are dead, and it grows all the same
+	seen, seenAt     float64    // share of the growth that lived at the newest floor, and when that was
 }
 
 // judge says how a series grows: with p 1 if it does not, or not all the time.
@@ -63,6 +64,7 @@ func (h *detector) judge(s *history.Series) growth {
 	seen := 0.0 // of the growth, at the newest floor
 	if len(floors) > 0 && g.grown > 0 {
 		seen = (low[floors[len(floors)-1]] - low[0]) / g.grown
+		g.seen, g.seenAt = seen, t[floors[len(floors)-1]]
 	}
 	g.settled = seen >= settledShare
 	end, settled := h.settled()

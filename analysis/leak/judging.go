@@ -43,8 +43,13 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 	grown, live := h.heapGrowth()
 	grown = max(grown, sum)
 	loaders := loadersOf(r.Symbols, append(slices.Clone(fills), structures...))
+	var verdicts []told
+	name := func(s *structure, v Verdict) {
+		l.Verdicts = append(l.Verdicts, v)
+		verdicts = append(verdicts, told{s, len(l.Verdicts), v.Holder})
+	}
 	for _, s := range fills {
-		l.Verdicts = append(l.Verdicts, h.verdict(r, s, loaders, grown, live))
+		name(s, h.verdict(r, s, loaders, grown, live))
 	}
 	slices.SortStableFunc(structures, func(a, b *structure) int {
 		return cmp.Or(cmp.Compare(b.weight(), a.weight()), cmp.Compare(a.head, b.head))
@@ -54,12 +59,12 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 		if h.small(r, &v) {
 			l.Small = append(l.Small, v)
 		} else {
-			l.Verdicts = append(l.Verdicts, v)
+			name(s, v)
 		}
 	}
 	l.Verdicts = l.Verdicts[:min(len(l.Verdicts), most)]
 	l.Small = l.Small[:min(len(l.Small), most)]
-	l.Misses = h.misses(r, heads, others, append(fills, structures...))
+	l.Misses = h.misses(r, heads, others, append(fills, structures...), verdicts[:min(len(verdicts), most)])
 }
 
 // test judges all candidates. Of those that are not named, the second list has what grew.

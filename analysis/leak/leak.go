@@ -81,7 +81,8 @@ type Verdict struct {
 
 	What ui.Flow `json:"-"` // classes and place, as a part of a sentence
 
-	queued bool // the older objects are dead
+	queued bool    // the older objects are dead
+	seen   ui.Flow // what share of a suspect's growth is known to have lived, and since when
 }
 
 // Member is a part of a data structure: the objects of one class from one line of the application.
@@ -136,6 +137,7 @@ type Report struct {
 	watched  bool    // a random part of the samples was followed
 	note     ui.Flow
 	lostMany bool
+	ended    bool   // the JVM has
 	interval uint64 // of sampling
 }
 
@@ -199,6 +201,7 @@ func (h *detector) Report(r *heap.Cursor) *Report {
 	if n := len(h.Times); n > 0 {
 		l.Window = h.Times[n-1] - h.From
 	}
+	l.ended = Ended(r.End)
 	h.judgeAll(r, l)
 	l.doubt, l.note, l.watched, l.interval = h.Doubt(), h.note(), h.watched, h.interval
 	l.Smallest, l.smallest = h.Smallest()

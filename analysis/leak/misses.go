@@ -3,6 +3,7 @@ package leak
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
@@ -16,14 +17,19 @@ type Miss struct {
 	Site       []sites.StackFrame `json:"site"`
 	SiteID     string             `json:"site_id"` // as in a verdict
 	GrownBytes uint64             `json:"grown_bytes"`
-	// code of the reason: dropped, holder, soft, stopped, freed, replaced, turnover, beside, chance
+	// code of the reason: dropped, holder, soft, stopped, freed, replaced, turnover, beside, chance, part
 	Reason   string  `json:"reason"`
 	Sentence ui.Flow `json:"sentence"`
 	Next     ui.Flow `json:"next"` // what would show more
 }
 
 // Text is a near miss for people.
-func (m *Miss) Text() ui.Flow { return m.Sentence + " " + m.Next }
+func (m *Miss) Text() ui.Flow {
+	if m.Next == "" {
+		return m.Sentence
+	}
+	return m.Sentence + " " + m.Next
+}
 
 // why is a reason why a site that grew is not named.
 type why uint8
@@ -39,11 +45,13 @@ const (
 	whyTurnover
 	whyBeside
 	whyChance
+	whyPart
 )
 
 // What shows more of a site that is not named.
 const (
 	settles ui.Flow = "`heapcam leaks --settle JVM` shows which of them live."
+	settled ui.Flow = "Next time, `heapcam leaks --settle JVM` shows which of them live." // the JVM has ended
 	longer  ui.Flow = "Record for longer: a leak goes on."
 	finer   ui.Flow = "Record for longer, or with `--sampling 64KiB`."
 )
@@ -56,7 +64,8 @@ var reasons = [...]struct {
 	whyNot: {},
 	whyDropped: {"dropped", "the program drops these objects",
 		"If more of them stay in a longer window, it is reported there."},
-	whyHolder: {"holder", "nothing that could hold them has grown, as in a cache or queue that is full", settles},
+	whyHolder: {"holder", "what could hold them has not grown as they have, as in a cache or queue that is full",
+		settles},
 	whySoft: {"soft", "soft references hold them, and the JVM clears these before the heap is full",
 		"If the heap gets full all the same, the verdict says who fills it."},
 	whyStopped: {"stopped", "the growth came in one step, or it stopped", longer},
@@ -68,6 +77,7 @@ var reasons = [...]struct {
 		"Two collections of old space, half a window apart, show whether it grows."},
 	whyBeside: {"beside", "the program drops other objects of the same data structure", settles},
 	whyChance: {"chance", "chance may have caused it: there are too few samples", finer},
+	whyPart:   {"part", "it is probably a part of verdict", ""},
 }
 
 // missed is how many near misses are reported, and missedShare what share of the heap's growth they have at least.
@@ -76,8 +86,55 @@ const (
 	missedShare = 0.05
 )
 
+// told is a structure that is a verdict, and its number in the list.
+type told struct {
+	*structure
+	number int
+	holder ui.Flow
+}
+
+// gained says whether about as many objects of a site came as of a member, by what there is of their classes.
+func (v *told) gained(h *detector, c *candidate) bool {
+	objects := func(k sites.Key, grown float64) float64 {
+		if s := h.Sites[k]; s != nil && s.Allocated > 0 {
+			return grown * s.Objects / s.Allocated
+		}
+		return 0
+	}
+	n := objects(c.key, c.grown)
+	return slices.ContainsFunc(v.members, func(m *part) bool {
+		k := objects(m.key, m.grown)
+		return n > 0 && k > 0 && max(n, k) <= asFast*min(n, k)
+	})
+}
+
+// partOf gives the number of the verdict that a site which is not named is probably a part of: as many of its objects
+// come at the same place, or the same collection holds them. It is 0 if there is none, or if the site's own objects
+// show that they are dropped.
+func (h *detector) partOf(x *heads, c *candidate, verdicts []told) int {
+	if c.why != whyHolder && c.why != whyStopped && c.why != whyChance {
+		return 0
+	}
+	for i := range verdicts {
+		v := &verdicts[i]
+		if v.head == x.of(c.key.Frame) && (v.belongs(h, x.r, c) || v.gained(h, c)) {
+			return v.number
+		}
+	}
+	if h.Holder == nil || len(verdicts) == 0 {
+		return 0
+	}
+	own, _, within := strings.Cut(string(h.Holder(c.keys())), ", then ")
+	for _, v := range verdicts {
+		if of, _, ok := strings.Cut(string(v.holder), ", then "); ok && within && of == own {
+			return v.number
+		}
+	}
+	return 0
+}
+
 // misses lists what grew most of what is not named.
-func (h *detector) misses(r *heap.Cursor, x *heads, others []candidate, named []*structure) []Miss {
+func (h *detector) misses(r *heap.Cursor, x *heads, others []candidate, named []*structure, verdicts []told) []Miss {
 	out := []Miss{}
 	of := map[sites.Key]bool{}
 	for _, s := range named {
@@ -105,11 +162,21 @@ func (h *detector) misses(r *heap.Cursor, x *heads, others []candidate, named []
 			break
 		}
 		seen[head] = true
+		part := h.partOf(x, &c, verdicts)
+		if part > 0 {
+			c.why = whyPart
+		}
 		m := Miss{Class: c.key.Class.Name, Site: sites.Stack(r.Symbols, c.key.Frame, sites.MaxFrames),
 			GrownBytes: uint64(c.grown), Reason: reasons[c.why].code, Next: reasons[c.why].next}
 		m.SiteID = sites.ID(m.Class, m.Site)
 		m.Sentence = ui.Flowf("%s %s: +%s. Not reported: %s.", sites.ClassName(m.Class, ""), place(m.Site),
 			ui.Flow(ui.Bytes(m.GrownBytes)), reasons[c.why].text)
+		if part > 0 {
+			m.Sentence = ui.Flowf("%s %d.", m.Sentence[:len(m.Sentence)-1], part)
+		}
+		if m.Next == settles && Ended(r.End) {
+			m.Next = settled
+		}
 		out = append(out, m)
 	}
 	return out

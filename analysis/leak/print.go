@@ -65,7 +65,7 @@ func (l *Report) found() ui.Flow {
 	s += ui.Flowf(" in %s and %s.", ui.Flow(ui.Seconds(l.Window)),
 		ui.Flow(ui.Plural(uint64(l.Collections), "collection")))
 	if leaks == 0 {
-		s += " " + Settle
+		s += " " + Settle(l.ended)
 	}
 	return s
 }

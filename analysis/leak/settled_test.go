@@ -1,6 +1,7 @@
 package leak
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis/sites"
@@ -73,6 +74,11 @@ func TestSettled(t *testing.T) {
 		}
 		for _, v := range l.Verdicts {
 			t.Logf("%s: %s", name, v.Sentence)
+			if early := name == "leak, listed early"; early != strings.Contains(string(v.Sentence),
+				"The last reference listing, at ") ||
+				early && !strings.Contains(string(v.Sentence), " % of the growth lives") {
+				t.Errorf("%s: %s", name, v.Sentence)
+			}
 			if v.Reached != (len(c.listings) > 0 && v.Kind == KindLeak) {
 				t.Errorf("%s: reached %v", name, v.Reached)
 			}

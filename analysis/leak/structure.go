@@ -129,12 +129,15 @@ func (s *structure) belongs(h *detector, r *heap.Symbols, c *candidate) bool {
 		if m.line.same(at) || m.line.method == "<init>" && at.method == "<init>" && m.line.class == at.class {
 			return true
 		}
-		if x := h.objects(m.key); rate > 0 && x > 0 && max(rate, x) <= 2.5*min(rate, x) {
+		if x := h.objects(m.key); rate > 0 && x > 0 && max(rate, x) <= asFast*min(rate, x) {
 			return true
 		}
 	}
 	return false
 }
+
+// asFast is how many times as many objects one site of a structure may have as another.
+const asFast = 2.5
 
 // objects estimates how many objects of a site survived.
 func (h *detector) objects(k sites.Key) float64 {

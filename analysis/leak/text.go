@@ -10,6 +10,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // NoSamples is why a recording without samples shows no leak: none has a site.
@@ -150,7 +151,7 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 	v := Verdict{Kind: KindSuspect, Members: []Member{}, Confidence: min(1-s.p, maxConfidence), BytesPerSecond: s.slope,
 		BytesPerSecondLow: s.low, BytesPerSecondHigh: s.high, GrownBytes: uint64(max(0, s.grown)),
 		LiveSamples: int(s.samples), PValue: s.p, Test: s.test, Against: "time", Floors: s.floors,
-		Reached: s.settled && h.listings > 0, queued: s.queued,
+		Reached: s.settled && h.listings > 0, queued: s.queued, seen: h.proven(r.Symbols, &s.growth),
 		OnsetFrom: collection.Wall(r.Symbols, uint64(max(0, s.onset[0])*1e9)),
 		OnsetTo:   collection.Wall(r.Symbols, uint64(max(0, s.onset[1])*1e9)), Thread: threadOf(r, h, s.keys)}
 	for _, m := range s.members[:min(len(s.members), most)] {
@@ -251,9 +252,32 @@ func (v *Verdict) end(r *heap.Cursor, h *detector) time.Time {
 // kinds begin the sentences of verdicts.
 var kinds = map[string]string{KindLeak: "Leak", KindSuspect: "Suspected leak", KindFills: "Full heap"}
 
-// Settle says what settles a suspect.
-const Settle ui.Flow = "To settle it, run `heapcam leaks --settle JVM` while an agent records the JVM: one short " +
-	"stop shows which objects live."
+// Ended says whether a recording's end says that the JVM ended.
+func Ended(end *trace.End) bool { return end != nil && end.Reason == trace.EndDeath }
+
+// Settle says what settles a suspect, of a JVM that has ended or not.
+func Settle(ended bool) ui.Flow {
+	begin := ui.Flow("To settle it, run")
+	if ended {
+		begin = "To settle it next time, run"
+	}
+	return begin + " `heapcam leaks --settle JVM` while an agent records the JVM: one short stop shows which objects " +
+		"live."
+}
+
+// proven says what share of a suspect's growth the newest floor showed to live; "" if there was none.
+func (h *detector) proven(r *heap.Symbols, g *growth) ui.Flow {
+	if g.seen <= 0 || g.settled {
+		return ""
+	}
+	what := ui.Flow("collection of old space")
+	if h.listings > 0 && h.listedAt >= g.seenAt {
+		what = "reference listing"
+	}
+	at := ui.Flow(ui.Clock(collection.Wall(r, uint64(g.seenAt*1e9))))
+	return ui.Flowf("The last %s, at %s, showed that %s of the growth lives. Less than half proves no leak: what "+
+		"came later may be garbage, or a cache that fills up.", what, at, ui.Flow(ui.Share(g.seen)))
+}
 
 // Proof says what shows that the objects stay.
 func (v *Verdict) Proof() ui.Flow {
@@ -264,6 +288,8 @@ func (v *Verdict) Proof() ui.Flow {
 	case v.queued:
 		return ui.Flowf("Each of %d collections of old space left more of them; the older ones are dead, as in a "+
 			"queue whose consumer is too slow.", v.Floors)
+	case v.Kind == KindSuspect && v.seen != "":
+		return v.seen
 	case v.Kind == KindSuspect:
 		return "No collection of old space shows that these objects live: they may be garbage, or a cache that fills " +
 			"up."

@@ -79,10 +79,60 @@ func Top(site []StackFrame) string {
 	return "at " + site[0].String()
 }
 
-// Place is Top as a part of a sentence.
-func Place(site []StackFrame) ui.Flow {
+// Place is Top as a part of a sentence, and the innermost frame of the application behind it.
+func Place(site []StackFrame) ui.Flow { return placeText(site, 0) }
+
+// Places gives the places of several rows, which say of what each has objects. Where two would read alike, the first
+// frame that differs is in them.
+func Places(of []ui.Flow, stacks [][]StackFrame) []ui.Flow {
+	out := make([]ui.Flow, len(stacks))
+	alike := map[ui.Flow][]int{}
+	for i, s := range stacks {
+		out[i] = Place(s)
+		key := of[i] + "\n" + out[i]
+		alike[key] = append(alike[key], i)
+	}
+	for _, is := range alike {
+		if j := differs(stacks, is); j > 0 {
+			for _, i := range is {
+				out[i] = placeText(stacks[i], j)
+			}
+		}
+	}
+	return out
+}
+
+// differs gives the index of the first frame that differs in some of the stacks; 0 if none does.
+func differs(stacks [][]StackFrame, is []int) int {
+	first := stacks[is[0]]
+	for j := 0; ; j++ {
+		for _, i := range is[1:] {
+			s := stacks[i]
+			if j < len(s) != (j < len(first)) || j < len(s) && s[j].String() != first[j].String() {
+				return j
+			}
+		}
+		if j >= len(first) {
+			return 0
+		}
+	}
+}
+
+// placeText names the innermost frame, the frame also if it has one, and the application's own.
+func placeText(site []StackFrame, also int) ui.Flow {
 	if len(site) == 0 {
 		return "at an unknown site"
 	}
-	return ui.Flowf("at %s", site[0])
+	s, last := ui.Flowf("at %s", site[0]), 0
+	for _, i := range []int{min(also, Own(site)), max(also, Own(site))} {
+		if i <= last || i >= len(site) {
+			continue
+		}
+		if i > last+1 {
+			s += " …"
+		}
+		s += ui.Flowf(" from %s", site[i])
+		last = i
+	}
+	return s
 }

@@ -1,0 +1,67 @@
+package leak
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/heapcam/heapcam/analysis/analysistest"
+	"github.com/heapcam/heapcam/analysis/history"
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// TestPartOfVerdict: the keys of a map that leaks are no near miss of their own. What the program is seen to drop is,
+// and what is allocated elsewhere unless the same collection holds it.
+func TestPartOfVerdict(t *testing.T) {
+	const order, key, cache, far = 1, 2, 3, 4
+	for name, c := range map[string]struct {
+		site   uint64
+		grown  float64
+		why    why
+		holder bool
+		reason string
+	}{
+		"keys":                         {key, 24e3, whyHolder, false, "part"},
+		"keys, too few samples":        {key, 24e3, whyChance, false, "part"},
+		"seen to be dropped":           {key, 24e3, whyDropped, false, "dropped"},
+		"far more":                     {key, 24e5, whyHolder, false, "holder"},
+		"another method":               {far, 24e3, whyHolder, false, "holder"},
+		"another method, same holder":  {far, 24e3, whyHolder, true, "part"},
+		"another method, other holder": {cache, 24e3, whyHolder, true, "holder"},
+	} {
+		r := heap.NewReplay(&analysistest.Source{})
+		h := NewDetector()
+		r.Methods[1] = trace.Method{ID: 1, Class: "Lshop/Web;", Name: "remember"}
+		r.Methods[2] = trace.Method{ID: 2, Class: "Lshop/Web;", Name: "cache"}
+		of := func(frame uint64) sites.Key { return sites.Key{Frame: frame, Class: sites.Class{Name: "x"}} }
+		for frame := uint64(order); frame <= far; frame++ {
+			m := uint64(1)
+			if frame >= cache {
+				m = 2
+			}
+			r.Frames[frame] = trace.Frame{ID: frame, Method: m, BCI: int64(frame)}
+			h.Sites[of(frame)] = &history.Series{Objects: 1000, Allocated: 24e3, Taken: 10}
+		}
+		h.Sites[of(order)].Allocated = 600e3
+		if c.holder {
+			h.Holder = func(ks []sites.Key) ui.Flow {
+				if ks[0].Frame == cache {
+					return "static Web.OTHER, then [] → Node.key"
+				}
+				return "static Web.ALL, then [] → Node.key"
+			}
+		}
+		x := newHeads(r.Symbols)
+		s := &structure{head: x.of(order), keys: []sites.Key{of(order)}, members: []*part{{key: of(order), grown: 600e3,
+			line: own(r.Symbols, order)}}}
+		got := h.misses(&r.Cursor, x, []candidate{{key: of(c.site), s: h.Sites[of(c.site)],
+			growth: growth{grown: c.grown, why: c.why}}}, []*structure{s},
+			[]told{{s, 3, "static Web.ALL, then [] → Node.value"}})
+		if len(got) != 1 || got[0].Reason != c.reason ||
+			strings.HasSuffix(string(got[0].Text()), "it is probably a part of verdict 3.") != (c.reason == "part") {
+			t.Errorf("%s: %+v, want %s", name, got, c.reason)
+		}
+	}
+}
