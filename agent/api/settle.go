@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // SettleEvery is the least time between two settlings of one JVM: each stops it once.
@@ -52,8 +53,8 @@ func (s *Server) serveSettle(w http.ResponseWriter, r *http.Request, c Caller) {
 	err := decode(r, &req)
 	if err == nil {
 		if wait := s.settles.allow(req.ID, time.Now()); wait > 0 {
-			err = fmt.Errorf("%s was settled less than %v ago: try again in %v", req.ID, SettleEvery,
-				wait.Round(time.Second))
+			err = fmt.Errorf("%s was settled less than %s ago: try again in %s", req.ID,
+				ui.Duration(SettleEvery), ui.About(wait))
 		} else if out, err = s.rec.ReferencesFor(r.Context(), c, req.ID, time.Duration(req.Most)); err != nil {
 			s.settles.forget(req.ID)
 		}

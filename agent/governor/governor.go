@@ -21,6 +21,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -188,8 +189,8 @@ func (g *Governor) Observe(l Observation) (Change, bool) {
 		if g.sampling > g.cfg.Share/2 {
 			g.lengthen(l.Now)
 		}
-		return g.lowered(l.Now, fmt.Sprintf("the overhead budget of %.3g %% is used up for the next %v",
-			100*g.cfg.Share, time.Duration(float64(-g.saved)/g.cfg.Share).Round(time.Second)))
+		return g.lowered(l.Now, fmt.Sprintf("the overhead budget of %.3g %% is used up for the next %s",
+			100*g.cfg.Share, ui.About(time.Duration(float64(-g.saved)/g.cfg.Share))))
 	}
 	if l.Now.Sub(g.changed) < settle || l.Depth > g.depth && l.Now.Sub(g.changed) < 10*settle {
 		return Change{}, false // the last change has not taken effect yet
@@ -199,8 +200,8 @@ func (g *Governor) Observe(l Observation) (Change, bool) {
 	}
 	why := fmt.Sprintf("the overhead budget of %.3g %% is used up", 100*g.cfg.Share)
 	if long {
-		why = fmt.Sprintf("recording a collection added %v to a pause; overhead_pause is %v",
-			l.Pause.Round(100*time.Microsecond), g.cfg.Pause)
+		why = fmt.Sprintf("recording a collection added %s to a pause; overhead_pause is %s",
+			ui.Duration(l.Pause), ui.Duration(g.cfg.Pause))
 	}
 	return g.lower(l.Now, why, !long)
 }

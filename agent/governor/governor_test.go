@@ -88,7 +88,7 @@ func TestPause(t *testing.T) {
 			depth, last = c.Depth, c.Why
 		}
 	}
-	if depth != trace.DepthSamples || last != "recording a collection added 20ms to a pause; overhead_pause is 10ms" {
+	if depth != trace.DepthSamples || last != "recording a collection added 20 ms to a pause; overhead_pause is 10 ms" {
 		t.Errorf("depth %d: %s", depth, last)
 	}
 }

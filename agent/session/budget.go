@@ -8,6 +8,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent/governor"
 	"github.com/heapcam/heapcam/agent/logs"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -91,7 +92,8 @@ func (s *Session) govern(h shmring.Status) error {
 	if !change {
 		return nil
 	}
-	text := fmt.Sprintf("depth %s, sampling every %d KiB: %s", DepthName(c.Depth), c.Interval>>10, c.Why)
+	text := fmt.Sprintf("depth %s, sampling every %s: %s", DepthName(c.Depth),
+		ui.Bytes(max(c.Interval, b.sparse)), c.Why)
 	if before := cmp.Or(b.depth, s.in.jvm.Depth); c.Depth != before {
 		s.logDepth(before, c.Depth, "", nil, c.Why)
 	}
@@ -99,10 +101,10 @@ func (s *Session) govern(h shmring.Status) error {
 		logs.Write(&s.log, logs.IntervalChanged, logs.Interval.Of(c.Interval), logs.Cause.Of(c.Why))
 	}
 	if c.Depth != b.depth && (b.depth != 0 || c.Depth != s.in.jvm.Depth) {
-		s.noteDepth(text)
-	} else {
-		s.noteSwitch(text)
+		// without the interval, which later steps change
+		s.set(func(st *Status) { st.DepthWhy = fmt.Sprintf("depth %s: %s", DepthName(c.Depth), c.Why) })
 	}
+	s.noteSwitch(text)
 	b.depth, b.governed = c.Depth, c.Interval
 	return errors.Join(s.setDepth(), s.setInterval())
 }
@@ -127,7 +129,7 @@ func (s *Session) governSampling(h shmring.Status) error {
 		return nil
 	}
 	b.sparse = n
-	text := fmt.Sprintf("sampling every %d KiB: %s", b.interval()>>10, why)
+	text := fmt.Sprintf("sampling every %s: %s", ui.Bytes(b.interval()), why)
 	logs.Write(&s.log, logs.IntervalChanged, logs.Interval.Of(b.interval()), logs.Cause.Of(why))
 	s.noteSwitch(text)
 	return s.setInterval()

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -59,5 +60,11 @@ func TestBudgetLowersTheDepth(t *testing.T) {
 	r.finish()
 	if r.s.steer.budget.depth == 0 || r.s.steer.budget.depth == trace.DepthFull {
 		t.Errorf("the governor wants depth %d", r.s.steer.budget.depth)
+	}
+	// why the depth is lower stays true when the interval changes later
+	st := r.s.Status()
+	if why := st.DepthWhy; !strings.HasPrefix(why, "depth ") || strings.Contains(why, "sampling every") ||
+		!strings.Contains(st.LastSwitch, ", sampling every ") {
+		t.Errorf("%q, the newest switch %q", why, st.LastSwitch)
 	}
 }

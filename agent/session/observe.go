@@ -8,6 +8,7 @@ import (
 	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/emergency"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
@@ -58,11 +59,11 @@ func (s *Session) noteSyncPause(h shmring.Status) {
 	d := time.Duration(h.SyncPredicted).Round(time.Millisecond)
 	if h.SyncTooLong {
 		logs.Write(&s.log, logs.SyncTooLong, logs.Pause.Of(d))
-		s.noteDepth(fmt.Sprintf("depth samples: a sync point would take %v, more than max_sync_pause", d))
+		s.noteDepth(fmt.Sprintf("depth samples: a sync point would take %s, more than max_sync_pause", ui.Duration(d)))
 		return
 	}
 	logs.Write(&s.log, logs.SyncShort, logs.Pause.Of(d))
-	s.noteDepth(fmt.Sprintf("a sync point would take %v, which max_sync_pause allows again", d))
+	s.noteDepth(fmt.Sprintf("a sync point would take %s, which max_sync_pause allows again", ui.Duration(d)))
 }
 
 // noteExhaustion reports that the JVM ran out of memory, which it may survive, once a burst. If a storm has left the

@@ -129,6 +129,7 @@ func (s *Session) references(b trace.Block, p *trace.RefPart, start uint64) {
 	if p.HasAbout {
 		s.stamp(p.About.Time)
 		r.listing, r.next, r.about, r.bytes, r.err = p.Listing, 1, p.About, 0, nil
+		s.set(func(st *Status) { st.ReferencesNS += p.About.Dur })
 	}
 	if r.listing == 0 && s.out.skipTo > 0 { // an agent before stored the parts before it
 		r.listing, r.next = p.Listing, p.N
@@ -180,8 +181,8 @@ func (r *references) answer() answer {
 	if r.err != nil {
 		return answer{err: r.err}
 	}
-	if a.Refused != "" {
-		return answer{err: &RefusedError{a.Refused}}
+	if a.Refused != "" { // the JVM may have been stopped for it
+		return answer{got: References{StopNS: a.Dur}, err: &RefusedError{a.Refused}}
 	}
 	out := References{GC: a.GC, Objects: a.Objects, Slots: a.Slots, Roots: a.NumRoots, StopNS: a.Dur, WalkNS: a.Probe,
 		Bytes: r.bytes}

@@ -99,9 +99,10 @@ type Status struct {
 	ProbeNS               uint64 `json:"probe_ns"`
 	PauseNS               uint64 `json:"pause_ns"`
 	SampleNS              uint64 `json:"sample_ns"`
-	UpNS                  uint64 `json:"up_ns"`        // since Since, when the three above were read
-	AgentCPUNS            uint64 `json:"agent_cpu_ns"` // of this agent, since it began with it: CPU time
-	AgentBytes            int64  `json:"agent_bytes"`  // of its memory, about
+	ReferencesNS          uint64 `json:"references_ns"` // stops of the JVM for reference listings
+	UpNS                  uint64 `json:"up_ns"`         // since Since, when the three above it were read
+	AgentCPUNS            uint64 `json:"agent_cpu_ns"`  // of this agent, since it began with it: CPU time
+	AgentBytes            int64  `json:"agent_bytes"`   // of its memory, about
 	Dropped               Drops  `json:"dropped"`
 	StoreError            string `json:"store_error,omitempty"` // the last refusal of the store, or that the disk hangs
 	StuckNS               uint64 `json:"stuck_ns,omitempty"`    // how long the disk has not answered; 0: it does

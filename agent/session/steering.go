@@ -10,6 +10,7 @@ import (
 	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/emergency"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -193,7 +194,7 @@ func (s *Session) limitWrites(written int64) error {
 	}
 	depth := DepthName(s.steer.write.depth)
 	s.logDepth(s.in.depth, s.steer.write.depth, why.Key, why.PerSecond, "")
-	s.noteDepth(fmt.Sprintf("depth %s: %s allows %d bytes a second", depth, why.Key, why.PerSecond))
+	s.noteDepth(fmt.Sprintf("depth %s: %s allows %s a second", depth, why.Key, ui.Bytes(why.PerSecond)))
 	return s.setDepth()
 }
 

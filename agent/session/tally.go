@@ -44,6 +44,7 @@ type counters struct {
 	Incidents             uint64 `json:"incidents"`
 	IncidentsFailed       uint64 `json:"incidents_failed"`
 	Missed                uint64 `json:"missed_collections"`
+	ReferencesNS          uint64 `json:"references_ns"`
 	DetachedBy            string `json:"detached_by,omitempty"` // no count, but it is to be kept as they are
 }
 
@@ -53,7 +54,7 @@ func countersOf(s *Status) counters {
 		s.Collections, s.SyncPoints, s.Rotations, s.Emergencies, s.EmergenciesUnanswered,
 		d.RingEpochs, d.StoreEpochs, d.Samples, d.Definitions, d.Corrupt,
 		s.FilesEvicted, s.SyncPointsCut, s.StoreFaults, s.ListingsSkipped,
-		s.Switches, s.Incidents, s.IncidentsFailed, s.Missed, s.DetachedBy,
+		s.Switches, s.Incidents, s.IncidentsFailed, s.Missed, s.ReferencesNS, s.DetachedBy,
 	}
 }
 
@@ -67,6 +68,7 @@ func (c *counters) restore(st *Status) {
 	}
 	st.FilesEvicted, st.SyncPointsCut, st.StoreFaults = c.FilesEvicted, c.SyncPointsCut, c.StoreFaults
 	st.ListingsSkipped, st.Switches, st.Missed = c.ListingsSkipped, c.Switches, c.Missed
+	st.ReferencesNS = c.ReferencesNS
 	st.Incidents, st.IncidentsFailed, st.DetachedBy = c.Incidents, c.IncidentsFailed, c.DetachedBy
 }
 

@@ -15,7 +15,7 @@ import (
 // listed is the block of a probe that answers the request ticket, without an object.
 func listed(ticket, seq uint64, refused string) trace.Block {
 	b := trace.EncodeRefs(&trace.RefPart{Listing: ticket, N: 1, Flags: trace.RefFirst | trace.RefLast, HasAbout: true,
-		About: trace.References{Ticket: ticket, GC: 6, Time: 1e9, Objects: 5, Refused: refused}})
+		About: trace.References{Ticket: ticket, GC: 6, Time: 1e9, Dur: 7e6, Objects: 5, Refused: refused}})
 	b.Seq = seq
 	return b
 }
@@ -71,6 +71,9 @@ func TestIncidentListsReferences(t *testing.T) {
 			}
 			if x := <-got; x != c.want {
 				t.Errorf("%+v, not %+v", x, c.want)
+			}
+			if ns := r.s.Status().ReferencesNS; c.answers != (ns == 7e6) {
+				t.Errorf("%d ns in stops for listings", ns)
 			}
 		})
 	}

@@ -143,6 +143,8 @@ func (c *Cost) Add(b trace.Block) error {
 		}
 	case trace.KindSlice:
 		return c.slice(b)
+	case trace.KindRefs:
+		return c.references(b)
 	case trace.KindGap:
 		g, err := trace.DecodeGap(b)
 		if err != nil {
@@ -174,6 +176,31 @@ func (c *Cost) slice(b trace.Block) error {
 	if y.Last() {
 		m.SyncPoints++
 		c.event(y.Time, "sync point (%s): listed in %s", in(syncReasons[:], y.Reason), ui.Plural(y.N, "slice"))
+	}
+	return nil
+}
+
+// references takes in a part of a reference listing. The first part says how long the JVM was stopped for it, also if
+// the probe aborted it.
+func (c *Cost) references(b trace.Block) error {
+	p, err := trace.DecodeRefs(b)
+	if err != nil {
+		return err
+	}
+	a := &p.About
+	if !p.HasAbout || a.Dur == 0 {
+		return nil
+	}
+	m := c.at(a.Time)
+	c.at(a.Time + a.Dur)
+	m.Walks += a.Dur
+	m.Longest = max(m.Longest, a.Dur)
+	if a.Refused != "" {
+		c.event(a.Time, "a stop of %s for a reference listing that was not taken: %s", ui.Nanoseconds(a.Dur),
+			a.Refused)
+	} else {
+		c.event(a.Time, "a stop of %s for a reference listing: %s, %s", ui.Nanoseconds(a.Dur),
+			ui.Plural(a.Objects, "object"), ui.Plural(a.Slots, "reference"))
 	}
 	return nil
 }

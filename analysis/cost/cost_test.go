@@ -25,7 +25,7 @@ func TestCost(t *testing.T) {
 		}
 		add(head)
 		var probe, sync, walks, sampling, pauses uint64
-		syncs, gcs, files := 0, 0, 0
+		syncs, gcs, files, stops := 0, 0, 0, 0
 		old := rapid.Bool().Draw(t, "version 1")
 		now := uint64(1e9)
 		for gc := range uint64(rapid.IntRange(1, 60).Draw(t, "collections")) {
@@ -58,6 +58,18 @@ func TestCost(t *testing.T) {
 					files++
 				}
 				add(trace.EncodeSync(&y))
+			}
+			if rapid.Bool().Draw(t, "references") {
+				stop := uint64(rapid.IntRange(0, 1e8).Draw(t, "stop"))
+				why := rapid.SampledFrom([]string{"", "aborted"}).Draw(t, "refused")
+				walks += stop
+				if stop > 0 {
+					stops++
+				}
+				add(trace.EncodeRefs(&trace.RefPart{Listing: gc + 1, N: 1, Flags: trace.RefFirst, HasAbout: true,
+					About: trace.References{Time: now, Dur: stop, Objects: 3, Refused: why}}))
+				now += stop
+				add(trace.EncodeRefs(&trace.RefPart{Listing: gc + 1, N: 2, Flags: trace.RefLast}))
 			}
 			if rapid.Bool().Draw(t, "note") {
 				if sampling == 0 && now > 60e9 {
@@ -102,6 +114,9 @@ func TestCost(t *testing.T) {
 		if d := int64(sampling - c.Total.Sampling); d < 0 && sampling > 0 || sum.Sampling != c.Total.Sampling ||
 			sampling > 0 && d != 0 {
 			t.Errorf("sampling: %d, reported %d, by minutes %d", sampling, c.Total.Sampling, sum.Sampling)
+		}
+		if n := strings.Count(fmt.Sprint(c.Events), "for a reference listing"); n != stops {
+			t.Errorf("%d events of %d stops for reference listings", n, stops)
 		}
 		if n := strings.Count(fmt.Sprint(c.Events), "the probe (p) was attached"); n != 1 {
 			t.Errorf("loading is recorded %d times in %d files", n, files+1)

@@ -34,7 +34,7 @@ by the probe's own clock. Below it lists each attach, pause, sync point, loss, a
 - PAUSES: all pauses of the JVM, heapcam's part included.
 - IN PAUSES: how much heapcam lengthened ordinary collections.
 - SYNC POINTS: number of sync points, and what listing all objects added to their pauses.
-- STOPS: pauses that heapcam caused itself.
+- STOPS: pauses that heapcam caused itself: for reference listings, and where no collection came for a sync point.
 - SAMPLING: time of application threads in sampling. heapcam writes it once a minute, and when the recording ends.
 - LONGEST: the most that heapcam added to one pause.
 - SHARE: all of it, divided by the wall time.
@@ -176,9 +176,10 @@ func printCost(w io.Writer, c *cost.Cost) error {
 	ui.Fprintf(w, "\n")
 	ui.Paragraph(w, "", 0, "MINUTE: local time at which it begins. PAUSES: all GC pauses, heapcam's part included. "+
 		"The other times are what heapcam took. IN PAUSES: what it added to ordinary pauses. SYNC POINTS: their "+
-		"number, and what they added to pauses. STOPS: pauses that heapcam caused itself. SAMPLING: time that the "+
-		"application's threads spent in sampling. LONGEST: the most that heapcam added to one pause. SHARE: heapcam's "+
-		"share of the time. ≥: at least, because the newest cost of sampling is not in the recording yet.")
+		"number, and what they added to pauses. STOPS: pauses that heapcam caused itself, as for reference listings. "+
+		"SAMPLING: time that the application's threads spent in sampling. LONGEST: the most that heapcam added to "+
+		"one pause. SHARE: heapcam's share of the time. ≥: at least, because the newest cost of sampling is not "+
+		"in the recording yet.")
 	if len(c.Events) > 0 {
 		ui.Section(w, "What changed the cost")
 	}

@@ -63,10 +63,10 @@ refused.` + ownersToo,
 			if asJSON {
 				return ui.JSON(ui.Stdout, referencesReply{ui.NewEnvelope("references", 1), s.ID, s.Dir, r})
 			}
-			stop := time.Duration(r.StopNS).Round(100 * time.Microsecond)
 			ui.Fprintf(ui.Stderr, "heapcam: recorded %s, %s and %s of %s (pid %d) after collection %d; the JVM "+
 				"stopped for %s; the recording is in %s\n", ui.Plural(r.Objects, "object"),
-				ui.Plural(r.Slots, "reference"), ui.Plural(r.Roots, "root"), s.Name, s.PID, r.GC, stop, s.Dir)
+				ui.Plural(r.Slots, "reference"), ui.Plural(r.Roots, "root"), s.Name, s.PID, r.GC,
+				ui.Nanoseconds(r.StopNS), s.Dir)
 			for _, m := range r.Missing {
 				ui.Fprintf(ui.Stderr, "heapcam: not recorded: %s\n", m)
 			}

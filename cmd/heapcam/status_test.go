@@ -12,7 +12,7 @@ import (
 // TestRemarks: status tells what an operator should know of a recording, and nothing of one that is well.
 func TestRemarks(t *testing.T) {
 	well := session.Status{ID: "Shop-7-x", Phase: session.Recording, Depth: "survivors", DepthAsked: "survivors",
-		DepthWhy: "depth survivors, sampling every 512 KiB: there is room in the budget", GuaranteeMet: true}
+		DepthWhy: "depth survivors: there is room in the budget", GuaranteeMet: true}
 	if r := remarks(&well); len(r) != 0 {
 		t.Errorf("of one that is well: %q", r)
 	}
@@ -20,6 +20,10 @@ func TestRemarks(t *testing.T) {
 		"depth survivors was requested. In force: depth samples, sampling every 1024 KiB. Reason: the budget of " +
 			"2 % is spent": func(s *session.Status) {
 			s.Depth, s.DepthWhy = "samples", "depth samples, sampling every 1024 KiB: the budget of 2 % is spent"
+		},
+		"depth survivors was requested. In force: depth samples, sampling every 32.0 MiB. Reason: the budget of " +
+			"1 % is spent": func(s *session.Status) {
+			s.Depth, s.DepthWhy, s.Interval = "samples", "depth samples: the budget of 1 % is spent", 32<<20
 		},
 		"paused: asked for by user shop": func(s *session.Status) {
 			s.Phase, s.Reason = session.Paused, "asked for by user shop"

@@ -77,7 +77,7 @@ func (o *statusOptions) recordings(all []session.Status) {
 		rings += s.RingBytes
 		share := "-"
 		if s.PauseNS > 0 && s.UpNS > 0 {
-			share = ui.Part(s.ProbeNS+s.SampleNS, s.UpNS)
+			share = ui.Part(s.ProbeNS+s.SampleNS+s.ReferencesNS, s.UpNS)
 		}
 		live := "-"
 		if s.LiveBytes > 0 { // nothing is known before the first collection, nor of what lies on the disk alone
@@ -93,9 +93,9 @@ func (o *statusOptions) recordings(all []session.Status) {
 	t.Write(ui.Stdout)
 	ui.Fprintf(ui.Stdout, "\n")
 	ui.Paragraph(ui.Stdout, "", 0, "GCS: recorded collections. LIVE: bytes of live objects after the last one. "+
-		"DISK: size of the recording, reserved space included. OVERHEAD: what heapcam cost, sampling included, as a "+
-		"share of the time. LOST: collections that were not recorded. SINCE: the start of the recording, or the last "+
-		"change of one that has no agent; local time.")
+		"DISK: size of the recording, reserved space included. OVERHEAD: what heapcam cost, sampling and reference "+
+		"listings included, as a share of the time. LOST: collections that were not recorded. SINCE: the start of "+
+		"the recording, or the last change of one that has no agent; local time.")
 	if rings > 0 {
 		ui.Paragraph(ui.Stdout, "", 0, ui.Flowf("The shared rings take %s of memory. A JVM maps its ring twice, so "+
 			"tools show twice its size in the JVM's RSS. Its cgroup is charged once.", ui.Flow(ui.Bytes(rings))))
@@ -115,6 +115,16 @@ func reasoned(why string) string {
 		return why
 	}
 	return what + ". Reason: " + reason
+}
+
+// inForce says which depth a recording has, with its sampling interval, and why.
+func inForce(s *session.Status) string {
+	what, reason, ok := strings.Cut(s.DepthWhy, ": ")
+	if !ok || s.Interval == 0 || s.NoSites || !strings.HasPrefix(what, "depth ") ||
+		strings.Contains(what, "sampling every") { // an older agent says it
+		return reasoned(s.DepthWhy)
+	}
+	return what + ", sampling every " + ui.Bytes(s.Interval) + ". Reason: " + reason
 }
 
 // defaultDepth needs no word.
@@ -249,7 +259,7 @@ func remarks(s *session.Status) (out []ui.Text) {
 	}
 	switch {
 	case s.DepthWhy != "" && s.Depth != s.DepthAsked:
-		say("depth %s was requested. In force: %s", s.DepthAsked, reasoned(s.DepthWhy))
+		say("depth %s was requested. In force: %s", s.DepthAsked, inForce(s))
 	case s.Depth != "" && s.Depth != defaultDepth && s.DepthWhy != "":
 		say("recorded at %s", reasoned(s.DepthWhy))
 	case s.Depth != "" && s.Depth != defaultDepth:
