@@ -2,6 +2,7 @@ package ringstore
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/heapcam/heapcam/ringstore/folder"
@@ -10,7 +11,8 @@ import (
 // TestSyncTellsOfTheOneBefore: an fsync that failed beside the store is an error of the Sync that waited for it. The
 // system gives such an error once: another fsync of the same file would succeed, though its pages may be lost.
 func TestSyncTellsOfTheOneBefore(t *testing.T) {
-	s, _, err := Open(Config{Dir: t.TempDir(), MaxTraceSize: 4 << 20}, folder.Identity{Session: session})
+	id := folder.Identity{Session: strings.Repeat("ab", 16)}
+	s, _, err := Open(Config{Dir: t.TempDir(), MaxTraceSize: 4 << 20}, id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func (o *uploadOptions) check() error {
 	return nil
 }
 
-// config is what the agent is told; nil: it uploads nothing.
+// config is what the agent gets; nil: it uploads nothing.
 func (o *uploadOptions) config() *upload.Config {
 	at, err := bucket.Parse(o.to)
 	if o.to == "" || err != nil { // checked before

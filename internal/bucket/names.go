@@ -55,9 +55,9 @@ const PartSize = 16 << 20
 type Put struct {
 	// Resume is the upload of an earlier try, "": none. Parts that the server has already are not sent again.
 	Resume string
-	// Begun is told the upload before its first part is sent, so that a later try can resume it. nil: nobody wants it.
+	// Begun gets the upload before its first part is sent, so that a later try can resume it. nil: nobody wants it.
 	Begun func(upload string) error
-	// Progress is told how many bytes were sent in this try, after each part.
+	// Progress gets how many bytes were sent in this try, after each part.
 	Progress func(sent int64)
 	// Metadata is kept with the object. Keys are ASCII.
 	Metadata map[string]string

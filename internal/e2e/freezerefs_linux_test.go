@@ -16,7 +16,9 @@ func TestFreezeReferences(t *testing.T) {
 		opts: []string{d.option(t)}}
 	r := p.plain(t)
 	await(t, "some collections", func() bool {
-		var st struct{ JVMs []struct{ Collections uint64 } }
+		var st struct {
+			JVMs []struct{ Collections uint64 }
+		}
 		out, _, _ := heapcam(t, "status", "--json", "--socket", d.sock)
 		return json.Unmarshal([]byte(out), &st) == nil && len(st.JVMs) == 1 && st.JVMs[0].Collections > 3
 	})
