@@ -195,7 +195,7 @@ func (u *Uploader) look(all []ringstore.Incident) {
 // key is the name of an incident in the bucket: PREFIX/HOST/ID-SESSION.heapcam. The beginning of the session tells
 // hosts of one name apart. With Redact no name is in it.
 func (u *Uploader) key(i ringstore.Incident) string {
-	session := i.Session[:min(len(i.Session), 12)]
+	session := plain(i.Session[:min(len(i.Session), 12)])
 	if u.cfg.Redact {
 		return path.Join(u.cfg.To.Key, i.Created.UTC().Format("20060102T150405Z")+"-"+session+Suffix)
 	}
@@ -225,7 +225,7 @@ func (u *Uploader) put(ctx context.Context, i ringstore.Incident, x *upload) (bu
 		_, err := ringstore.Pull(ctx, dir, w, ringstore.PullOptions{Redact: u.cfg.Redact, Reason: i.Reason,
 			Created: i.Created})
 		return err
-	}, bucket.Put{Resume: x.Upload, Metadata: map[string]string{"Heapcam-Session": i.Session},
+	}, bucket.Put{Resume: x.Upload, Metadata: map[string]string{"Heapcam-Session": plain(i.Session)},
 		Begun: func(id string) error {
 			x.Upload = id
 			u.save()
@@ -240,7 +240,7 @@ func (u *Uploader) put(ctx context.Context, i ringstore.Incident, x *upload) (bu
 	if serr != nil {
 		return d, serr
 	}
-	if meta["Heapcam-Session"] != i.Session {
+	if meta["Heapcam-Session"] != plain(i.Session) {
 		return d, fmt.Errorf("%w, and it is of another recording", err)
 	}
 	d.Bytes = item.Size

@@ -265,3 +265,18 @@ func TestHostileState(t *testing.T) {
 		}
 	}
 }
+
+// TestHostileNames: whatever an incident says of itself, its key stays below the prefix, and is one that servers take.
+func TestHostileNames(t *testing.T) {
+	for _, name := range []string{
+		"", "..", "../../x", "a/b", "\x00\n\x1b[31m", strings.Repeat("ü", 500), ".", "%2e%2e/",
+	} {
+		u := New(Config{To: bucket.Location{Bucket: "incidents", Key: "fleet"}, Host: name})
+		key := u.key(ringstore.Incident{ID: name, Session: name})
+		at, err := bucket.Parse(bucket.Location{Bucket: "incidents", Key: key}.String())
+		if err != nil || at.Key != key || !strings.HasPrefix(key, "fleet/") || strings.Count(key, "/") != 2 ||
+			strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") != "" {
+			t.Errorf("%q: key %q, %v", name, key, err)
+		}
+	}
+}
