@@ -45,6 +45,9 @@ returns as soon as the agent records JVM.`,
 				return err
 			}
 			cl, err := dialAgent(o.socket)
+			if exitCode(err) == exitNotFound {
+				return fmt.Errorf("%w. `heapcam record JVM` needs no agent", err)
+			}
 			if err != nil {
 				return err
 			}
@@ -164,7 +167,7 @@ func noAgent(path string, err error) error {
 			"status`); try again", path)
 	}
 	return withCode(exitNotFound, "no agent listens on %s: start one with `heapcam service start` or `heapcam "+
-		"agent`", path)
+		"agent`, or give the socket of one with --socket", path)
 }
 
 // resolve finds the running JVM that ref means.

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,6 +125,25 @@ func (v askVerb) command() *cobra.Command {
 	c.Flags().BoolVar(&all, "all", false, "Apply to every JVM that the agent records now.")
 	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam."+v.use+"/1).")
 	return c
+}
+
+// pickRunning picks the JVM that ref names among those that are recorded now. DIR/NAME and a ring folder, which reading
+// verbs take, too, name one of them.
+func pickRunning(all []session.Status, ref string) (session.Status, error) {
+	running := slices.DeleteFunc(slices.Clone(all), func(s session.Status) bool { return s.Phase.Over() })
+	s, err := pick(running, ref)
+	if exitCode(err) != exitNotFound || !strings.ContainsRune(ref, os.PathSeparator) {
+		return s, err
+	}
+	dir, name := filepath.Split(filepath.Clean(ref))
+	there, serr := os.Stat(filepath.Clean(dir))
+	if serr != nil {
+		return s, err
+	}
+	return pick(slices.DeleteFunc(running, func(s session.Status) bool {
+		at, err := os.Stat(filepath.Dir(s.Dir))
+		return err != nil || !os.SameFile(at, there)
+	}), name)
 }
 
 // pick finds the one recording that ref names: by id, else by pid, else by name, else by the beginning of the id with

@@ -63,7 +63,8 @@ OUT appears when it is complete. ` + fileHelp,
 		"Figure for collapsed: alloc_objects, alloc_space, inuse_objects or inuse_space.")
 	c.Flags().BoolVar(&o.references, "references", false,
 		"With --format hprof: write the reference listing, which heapcam references takes.")
-	c.Flags().StringVarP(&o.file, "output", "o", "", "File to write; - is stdout. Required.")
+	c.Flags().StringVarP(&o.file, "output", "o", "", "File to write; - is stdout. A file of that name is "+
+		"replaced. Required.")
 	return c
 }
 

@@ -112,8 +112,18 @@ func (g *grouper) again() ([]classify.Classifier, []classify.Filter) {
 // openReading opens what the argument of a reading verb names: a pulled file, a ring folder, a ring file, or a JVM
 // that is or was recorded (name, pid or id, as `heapcam status` lists them), or an object of a bucket.
 func openReading(arg string) (*ringstore.Recording, error) {
+	path, err := readingPath(arg)
+	if err != nil {
+		return nil, err
+	}
+	return openRecording(path)
+}
+
+// readingPath finds the file or folder that the argument of a reading verb names. What a path names, and an object of a
+// bucket, it gives as they are: openRecording says what is wrong with them.
+func readingPath(arg string) (string, error) {
 	if bucket.Is(arg) {
-		return openRecording(arg)
+		return arg, nil
 	}
 	st, err := os.Stat(arg)
 	if strings.ContainsRune(arg, os.PathSeparator) || err == nil && !st.IsDir() {
@@ -121,25 +131,22 @@ func openReading(arg string) (*ringstore.Recording, error) {
 			if recs, _ := recordings([]string{dir}); len(recs) > 0 {
 				s, err := pick(recs, name)
 				if err == nil {
-					return openRecording(s.Dir)
+					return s.Dir, nil
 				}
 				listRecordings(recs)
-				return nil, withCode(exitCode(err), "%s: no recording in %s has this name, id or pid", arg, dir)
+				return "", withCode(exitCode(err), "%s: no recording in %s has this name, id or pid", arg, dir)
 			}
 		}
-		return openRecording(arg)
+		return arg, nil
 	}
 	if err == nil && (isRecording(arg) || len(ringFolders(arg)) > 0) {
-		return openRecording(arg)
+		return arg, nil
 	}
 	dir, nerr := recordingNamed(arg)
 	if code := exitCode(nerr); err == nil && (code == exitNotFound || code == exitDenied) {
-		return openRecording(arg) // which says what is wrong with that folder
+		return arg, nil
 	}
-	if nerr != nil {
-		return nil, nerr
-	}
-	return openRecording(dir)
+	return dir, nerr
 }
 
 // recordingNamed gives the ring folder of the JVM that ref names, running or ended: in the folders that status

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -205,7 +206,7 @@ JVM is killed or crashes, when it throws an OutOfMemoryError, or when full colle
 			return printIncidents(c.OutOrStdout(), out, asJSON)
 		},
 	}
-	c.PersistentFlags().StringVar(&out, "out", "", outUsage)
+	addOut(c, &out)
 	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.incidents/1; of a bucket heapcam.bucket/1).")
 	showJSON := false
 	show := &cobra.Command{
@@ -225,7 +226,8 @@ JVM is killed or crashes, when it throws an OutOfMemoryError, or when full colle
 		},
 	}
 	show.Flags().BoolVar(&showJSON, "json", false, "Print JSON (heapcam.incident/1).")
-	c.AddCommand(show, &cobra.Command{
+	addOut(show, &out)
+	remove := &cobra.Command{
 		Use: "delete ID", Short: "Delete one incident",
 		Long:    "ID is the beginning of an incident's id; `heapcam incidents` lists them. Nobody can undo this.",
 		Example: "  heapcam incidents delete shop-4711",
@@ -241,7 +243,9 @@ JVM is killed or crashes, when it throws an OutOfMemoryError, or when full colle
 			ui.Fprintf(ui.Stderr, "heapcam: deleted incident %s (%s)\n", i.ID, ui.Bytes(i.Bytes))
 			return nil
 		},
-	})
+	}
+	addOut(remove, &out)
+	c.AddCommand(show, remove)
 	return c
 }
 
@@ -307,8 +311,33 @@ func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 	ui.Fprintf(w, "folder\t%s\n", dir)
 	ui.Fprintf(w, "verdict\t%s\n", verdictOn(dir))
 	ui.Fprintf(w, "read it\theapcam report %s\n", ui.ShellWord(dir))
-	ui.Fprintf(w, "copy it\theapcam pull --incident %s -o FILE\n", ui.ShellWord(i.ID))
+	ui.Fprintf(w, "copy it\t%s\n", pullIncident(i.ID, filepath.Dir(filepath.Dir(dir))))
 	return w.Flush()
+}
+
+// outFlag repeats a flag --out in a command.
+func outFlag(out string) ui.Text {
+	if out == "" {
+		return ""
+	}
+	return ui.Sprintf(" --out %s", ui.ShellWord(out))
+}
+
+// pullIncident is the command that copies an incident in a folder for recordings. It names that folder where pull would
+// not search it.
+func pullIncident(id, out string) ui.Text {
+	at, err := os.Stat(out)
+	usual := func(dir string) bool {
+		own, derr := os.Stat(dir)
+		return err == nil && derr == nil && os.SameFile(at, own)
+	}
+	if out == "" || slices.ContainsFunc(outDirs(""), usual) {
+		return ui.Sprintf("heapcam pull --incident %s -o FILE", ui.ShellWord(id))
+	}
+	if st, _ := agentStatus(); usual(st.Out) {
+		out = ""
+	}
+	return ui.Sprintf("heapcam pull%s --incident %s -o FILE", outFlag(out), ui.ShellWord(id))
 }
 
 // incidentDirs gives the folders for recordings to search for incidents. Without out this includes the agent's own.
@@ -357,6 +386,6 @@ func findIncident(out, id string) (*ringstore.Incidents, ringstore.Incident, err
 		return nil, ringstore.Incident{}, withCode(exitDenied, "you may not read %s: copy the incident with "+
 			"`heapcam pull --incident %s -o FILE` and read FILE, or run this command as root", d, ui.ShellWord(id))
 	}
-	return nil, ringstore.Incident{}, withCode(exitNotFound, "there is no incident %q: `heapcam incidents` lists "+
-		"them", id)
+	return nil, ringstore.Incident{}, withCode(exitNotFound, "there is no incident %q in %s: `heapcam incidents%s` "+
+		"lists them", id, strings.Join(outDirs(out), " or "), outFlag(out))
 }

@@ -82,7 +82,8 @@ files are missing from it, and the verb names them.`,
 		"The files are rewritten.")
 	addSocket(c, &o.socket)
 	o.remote.add(c)
-	f.StringVarP(&o.file, "output", "o", "", "File to write, or s3://BUCKET/NAME; - is stdout. Required.")
+	f.StringVarP(&o.file, "output", "o", "", "File to write, or s3://BUCKET/NAME; - is stdout. "+
+		"A file of that name is replaced. Required.")
 	inSection(f, "What to copy", "last", "since", "until", "incident", "exact", "redact")
 	exitsWith(c, "3", "No such recording or incident.")
 	exitsWith(c, "4", "You may not read the recording, and no agent allows it.")

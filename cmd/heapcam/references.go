@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent/api"
-	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -46,13 +45,7 @@ refused.` + ownersToo,
 			if err != nil {
 				return err
 			}
-			var running []session.Status
-			for _, s := range st.JVMs {
-				if !s.Phase.Over() {
-					running = append(running, s)
-				}
-			}
-			s, err := pick(running, args[0])
+			s, err := pickRunning(st.JVMs, args[0])
 			if err != nil {
 				return err
 			}

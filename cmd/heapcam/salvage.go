@@ -20,7 +20,8 @@ type salvageOptions struct {
 
 func (o *salvageOptions) add(c *cobra.Command) {
 	c.Flags().BoolVar(&o.on, "salvage", false, "Write the sound parts into the file of --output. Nothing is changed.")
-	c.Flags().StringVarP(&o.file, "output", "o", "", "File that --salvage writes; - is stdout.")
+	c.Flags().StringVarP(&o.file, "output", "o", "", "File that --salvage writes; - is stdout. A file of "+
+		"that name is replaced.")
 }
 
 func (o *salvageOptions) run(path string) (err error) {

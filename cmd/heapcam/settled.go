@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/heapcam/heapcam/agent/api"
-	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/analysis/retention"
@@ -129,13 +128,7 @@ func settle(ctx context.Context, socket, jvm string) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	var running []session.Status
-	for _, s := range st.JVMs {
-		if !s.Phase.Over() {
-			running = append(running, s)
-		}
-	}
-	s, err := pick(running, jvm)
+	s, err := pickRunning(st.JVMs, jvm)
 	if err != nil {
 		return "", err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -225,7 +226,11 @@ func remarks(s *session.Status) (out []ui.Text) {
 		say("%s", ui.Prose(s.Reason))
 	}
 	if s.Incident != "" {
-		say("an incident was kept automatically: `heapcam pull --incident %s -o FILE`", ui.ShellWord(s.Incident))
+		out := ""
+		if s.Dir != "" {
+			out = filepath.Dir(s.Dir)
+		}
+		say("an incident was kept automatically: `%s`", pullIncident(s.Incident, out))
 	}
 	if s.Spool {
 		say("taken over from the spool folder: its pid is that of its own container or host")

@@ -65,7 +65,7 @@ func newVerifyCmd() *cobra.Command {
 	asJSON := false
 	var salvage salvageOptions
 	c := &cobra.Command{
-		Use:   "verify FILE|DIR",
+		Use:   "verify FILE|DIR|JVM",
 		Short: "Check that a recording is complete, undamaged and consistent",
 		Long: `Use it on recordings that you want to rely on, and after a disk failed.
 
@@ -82,17 +82,22 @@ Each file is sound, torn (cut off: its recorder was stopped, or it was not copie
 file of another recording is foreign, and the verb does not read it. A file that was renamed or copied within its
 folder is misplaced. Evicted files are not missing. The first line says how much of the recording is lost.
 
---salvage writes the sound parts of a damaged recording into a new file, and changes nothing.`,
+--salvage writes the sound parts of a damaged recording into a new file, and changes nothing.` + fileHelp,
 		Example: `  heapcam verify incident.heapcam
   heapcam verify heapcam-recordings
   heapcam verify --salvage -o salvaged.heapcam incident.heapcam`,
-		Args: exactly(1, "one FILE or DIR: a pulled recording, a ring folder, a ring file, or a folder of ring "+
-			"folders"),
+		Args: exactly(1, readingArg+", or a folder of ring folders"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if salvage.on || salvage.file != "" {
-				return salvage.run(args[0])
+			path := args[0]
+			if _, err := os.Stat(path); err != nil && !bucket.Is(path) {
+				if path, err = readingPath(path); err != nil {
+					return err
+				}
 			}
-			r, err := verifyAll(args[0])
+			if salvage.on || salvage.file != "" {
+				return salvage.run(path)
+			}
+			r, err := verifyAll(path)
 			if err != nil {
 				return err
 			}
