@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/heapcam/heapcam/agent/api"
@@ -17,14 +18,22 @@ import (
 )
 
 // incidentNoEnd is the reason of an incident whose JVM was killed or crashed.
-const incidentNoEnd = "the JVM ended without an end marker (killed or crashed)"
+const incidentNoEnd = jvmEnded + " (killed or crashed)"
 
 // endReason gives the reason of such an incident. cause: why the JVM has most likely ended, "": nothing is known.
 func endReason(cause string) string {
 	if cause == "" {
 		return incidentNoEnd
 	}
-	return "the JVM ended without an end marker; " + cause
+	return jvmEnded + "; " + cause
+}
+
+// jvmEnded begins the reason of an incident that was kept because the JVM ended.
+const jvmEnded = "the JVM ended without an end marker"
+
+// IsEnd says whether an incident's reason is that the JVM ended without an end marker.
+func IsEnd(reason string) bool {
+	return strings.HasPrefix(reason, jvmEnded)
 }
 
 func (a *Agent) incidents() *ringstore.Incidents {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/heapcam/heapcam/analysis/collection"
@@ -226,13 +227,13 @@ func (rep *Report) ending(r *heap.Cursor) {
 		rep.Damage = append(rep.Damage, d.Error())
 	}
 	rep.Damage = append(rep.Damage, r.Faults...)
-	rep.End = "no end marker: the JVM was killed, crashed, or is still running, or the file was cut off"
+	rep.End = noEnd + ": the JVM was killed, crashed, or is still running, or the file was cut off"
 	var memory trace.Process
 	if n := len(r.Process); n > 0 {
 		memory = r.Process[n-1]
 	}
 	if why := rep.full.Cause(r.JVM.MaxHeap); why != "" {
-		rep.End = "no end marker; " + why
+		rep.End = noEnd + "; " + why
 	} else if why := rep.full.End(r.JVM.MaxHeap, memory); why != "" {
 		rep.End += "; if it ended, it was " + why
 	}
@@ -241,6 +242,12 @@ func (rep *Report) ending(r *heap.Cursor) {
 			stoppedRecording + r.End.Text}[min(r.End.Reason, 3)]
 	}
 }
+
+// noEnd begins what a report says of a recording without an end marker.
+const noEnd = "no end marker"
+
+// Unended says whether the recording has no end marker.
+func (rep *Report) Unended() bool { return strings.HasPrefix(rep.End, noEnd) }
 
 // ended is what an end marker says of a JVM that ended.
 const ended = "the JVM ended"

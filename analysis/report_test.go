@@ -75,6 +75,16 @@ func TestReport(t *testing.T) {
 	rep.WriteText(io.Discard, "x")
 }
 
+// TestOneCollection: with one collection there is no time between two, and no share of it.
+func TestOneCollection(t *testing.T) {
+	rep := &Report{Collections: []CollectionRow{{GC: 1, PauseNS: 44e6, Kind: "young"}}, PauseNS: 44e6, WindowNS: 44e6}
+	var text strings.Builder
+	rep.WriteText(&text, "")
+	if s := text.String(); !strings.Contains(s, "of the only collection") || strings.Contains(s, "in all, ") {
+		t.Errorf("%s", s)
+	}
+}
+
 // TestGrownLoaders keeps classes of one name apart by their loaders, and puts hidden classes of one family together.
 func TestGrownLoaders(t *testing.T) {
 	r := heap.NewReplay(&analysistest.Source{})

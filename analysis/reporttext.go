@@ -62,16 +62,25 @@ func (rep *Report) writeWindow(w io.Writer) {
 	if who := rep.Resource.String(); who != "" {
 		ui.Datum(w, "Service", ui.Sprintf("%s", who))
 	}
-	ui.Field(w, "Time", ui.Flowf("%s to %s (%s)", flow(rep.From.Local().Format(time.DateTime)),
-		flow(ui.Clock(rep.To)), flow(ui.Nanoseconds(rep.WindowNS))))
+	if len(rep.Collections) == 1 {
+		ui.Field(w, "Time", ui.Flowf("%s, of the only collection", flow(ui.Time(rep.From))))
+	} else {
+		ui.Field(w, "Time", ui.Flowf("%s to %s (%s)", flow(rep.From.Local().Format(time.DateTime)),
+			flow(ui.Clock(rep.To)), flow(ui.Nanoseconds(rep.WindowNS))))
+	}
 	if strings.HasPrefix(rep.End, stoppedRecording) { // what the JVM's side wrote stays in one line
 		ui.Datum(w, "End", ui.Prose(rep.End))
 	} else {
 		ui.Field(w, "End", flow(rep.End))
 	}
 	ui.Field(w, "Collections", rep.collectionsText(ks, syncs))
-	ui.Field(w, "Pauses", ui.Flowf("%s in all, %s of the time; the longest %s", flow(ui.Nanoseconds(rep.PauseNS)),
-		flow(ui.Share(rep.pauseShare())), flow(ui.Nanoseconds(longest))))
+	if len(rep.Collections) == 1 { // a share of the time between collections says nothing
+		ui.Field(w, "Pauses", ui.Flowf("%s in all; the longest %s", flow(ui.Nanoseconds(rep.PauseNS)),
+			flow(ui.Nanoseconds(longest))))
+	} else {
+		ui.Field(w, "Pauses", ui.Flowf("%s in all, %s of the time; the longest %s", flow(ui.Nanoseconds(rep.PauseNS)),
+			flow(ui.Share(rep.pauseShare())), flow(ui.Nanoseconds(longest))))
+	}
 	least, sampling := flow(""), ui.Flowf("sampling %s", flow(ui.Nanoseconds(rep.Cost.Sampling)))
 	if rep.SamplingUntil != nil {
 		least, sampling = "at least ", "sampling as far as it is known"

@@ -34,6 +34,7 @@ type detector struct {
 	first    uint64       // number of the first collection
 	listings int          // reference listings that say what lives
 	listedAt float64      // when the newest was taken
+	until    float64      // when the recording ended; 0: not known
 	Open     bool         // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
 }
 

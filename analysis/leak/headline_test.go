@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heapcam/heapcam/analysis/analysistest"
+	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // TestHeadline: the first sentence answers whether the program leaks: what, or how small a leak may be unseen, or why
@@ -54,6 +57,18 @@ func TestHeadline(t *testing.T) {
 		if !strings.HasPrefix(text, c.want) || strings.Count(text, "Leak: ") > len(c.l.Verdicts) {
 			t.Errorf("%s\ndoes not begin with\n%s, or says a verdict twice", text, c.want)
 		}
+	}
+}
+
+// TestDoubtSaysHowLong: how long the JVM ran counts, not when its last collection was.
+func TestDoubtSaysHowLong(t *testing.T) {
+	r := heap.NewReplay(&analysistest.Source{})
+	r.End, r.Taken = &trace.End{Time: 45e9, Reason: trace.EndDeath}, 9
+	h := NewDetector()
+	h.Times = []float64{19}
+	want := "1 collection in 45 s is too few"
+	if l := h.Report(&r.Cursor); !strings.Contains(string(l.Headline), want) || !l.ended {
+		t.Errorf("%s", l.Headline)
 	}
 }
 

@@ -201,7 +201,9 @@ func (h *detector) Report(r *heap.Cursor) *Report {
 	if n := len(h.Times); n > 0 {
 		l.Window = h.Times[n-1] - h.From
 	}
-	l.ended = Ended(r.End)
+	if l.ended = Ended(r.End); r.End != nil {
+		h.until = float64(r.End.Time) / 1e9
+	}
 	h.judgeAll(r, l)
 	l.doubt, l.note, l.watched, l.interval = h.Doubt(), h.note(), h.watched, h.interval
 	l.Smallest, l.smallest = h.Smallest()

@@ -63,7 +63,7 @@ func (h *detector) Doubt() ui.Flow {
 		are = "is"
 	}
 	return ui.Flowf("%s in %s %s too few to tell growth from chance", ui.Flow(ui.Plural(uint64(n), "collection")),
-		ui.Flow(ui.Seconds(h.Times[n-1]-h.From)), are)
+		ui.Flow(ui.Seconds(max(h.until, h.Times[n-1])-h.From)), are)
 }
 
 // note says what limits the verdicts; "" if nothing does.

@@ -168,12 +168,15 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	ui.Fprintf(w, "\n")
 	t := ui.NewColumns(0, ">DIED", ">KEPT", ">BORN", ">NET", "GROUP")
 	all := d.Tree.Bytes
-	o.print(t, d.Tree, 0, float64(o.fold)*float64(max(all.Died.High, all.Permanent.High, all.Born.High)))
+	o.print(t, d.Tree, 0, false, float64(o.fold)*float64(max(all.Died.High, all.Permanent.High, all.Born.High)))
 	t.Write(w)
 	ui.Fprintf(w, "\n")
 	legend := ui.Flow("DIED: bytes at the first collection only. KEPT: at both. BORN: at the second only. NET: change.")
 	if estimates(d.Tree) {
 		legend += " ~ marks estimates from samples."
+	}
+	if counted(d.Tree) {
+		legend += " Sites are estimated and types are counted, so the sites of a type need not add up to it."
 	}
 	ui.Paragraph(w, "", 0, legend)
 	return nil
@@ -183,6 +186,13 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 func estimates(c *analysis.Change) bool {
 	return c.Estimated || slices.ContainsFunc(c.Children, estimates)
 }
+
+// counted says whether estimates are below a group that is counted.
+func counted(c *analysis.Change) bool {
+	return !c.Estimated && slices.ContainsFunc(c.Children, isEstimate) || slices.ContainsFunc(c.Children, counted)
+}
+
+func isEstimate(c *analysis.Change) bool { return c.Estimated }
 
 // bounds shows a number of bytes, or how many they are at least and at most.
 func bounds(mark string, r analysis.Range) string {
@@ -200,15 +210,18 @@ func signed(n int64) string {
 	return "+" + ui.Bytes(n)
 }
 
-func (o *diffOptions) print(t *ui.Columns, c *analysis.Change, depth int, least float64) {
+func (o *diffOptions) print(t *ui.Columns, c *analysis.Change, depth int, estimated bool, least float64) {
 	indent := ui.Text("")
 	if depth > 0 {
 		indent = ui.Text(strings.Repeat("  ", depth-1) + "• ")
 	}
 	mark := ""
-	if c.Estimated {
+	if estimated || c.Estimated {
 		mark = "~"
 	}
+	// What is left beside an estimate, as of no known site, is one as well.
+	estimated = estimated || slices.ContainsFunc(c.Children, isEstimate)
+	below := map[bool]string{true: "~"}[estimated]
 	t.Row(bounds(mark, c.Bytes.Died), bounds(mark, c.Bytes.Permanent), bounds(mark, c.Bytes.Born), mark+signed(c.Net()),
 		ui.Sprintf("%s%s", indent, c.Key))
 	small, net := 0, int64(0)
@@ -219,10 +232,11 @@ func (o *diffOptions) print(t *ui.Columns, c *analysis.Change, depth int, least 
 			net += x.Net()
 			continue
 		}
-		o.print(t, x, depth+1, least)
+		o.print(t, x, depth+1, estimated, least)
 	}
 	if small > 0 {
-		t.Row("", "", "", signed(net), ui.Sprintf("%s• (%d smaller)", ui.Text(strings.Repeat("  ", depth)), small))
+		t.Row("", "", "", below+signed(net),
+			ui.Sprintf("%s• (%d smaller)", ui.Text(strings.Repeat("  ", depth)), small))
 	}
 }
 

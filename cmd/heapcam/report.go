@@ -2,14 +2,18 @@ package main
 
 import (
 	"io"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/cost"
 	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -51,7 +55,7 @@ func reportOn(progress io.Writer, path string) (*analysis.Report, error) {
 		return nil, err
 	}
 	defer rec.Close()
-	return indexed(ownIndex(), reportResult, rec.Path, func() (rep *analysis.Report, err error) {
+	rep, err := indexed(ownIndex(), reportResult, rec.Path, func() (rep *analysis.Report, err error) {
 		took, leaking := cost.New(), leakOptions(rec, leak.DefaultMinGrowth)
 		listed := false
 		watch := func(b trace.Block) {
@@ -85,4 +89,30 @@ func reportOn(progress io.Writer, path string) (*analysis.Report, error) {
 		}
 		return rep, err
 	})
+	if err == nil && rep.Unended() { // the index does not know who writes now
+		if end := unended(rec); end != "" {
+			rep.End = end
+		}
+	}
+	return rep, err
+}
+
+// unended says why a recording has no end marker, if that is known: it is still being recorded, or it was frozen.
+func unended(rec *ringstore.Recording) string {
+	const frozen = ", so what came later is not in it"
+	if who := jvms.Recorders().Of(rec.Path); who != "" {
+		return "none yet: still " + who
+	}
+	if rec.Manifest != nil {
+		if why := rec.Manifest.Reason; why != "" && !agent.IsEnd(why) {
+			return "none: it was frozen" + frozen
+		}
+		return ""
+	}
+	n := ringstore.Incidents{Dir: filepath.Dir(rec.Path)}
+	i, err := n.Find(filepath.Base(rec.Path))
+	if err != nil || i.Damaged != "" || agent.IsEnd(i.Reason) {
+		return ""
+	}
+	return "none: it was frozen at " + ui.Clock(i.Created) + frozen
 }

@@ -222,6 +222,9 @@ func report(a *agent.Agent, code int) {
 	all := a.Status()
 	largest := session.Status{}
 	for _, s := range all {
+		if d, ok := onDisk(s.Dir); ok && s.Phase.Over() { // without reserved space, as status says it
+			s.TraceBytes, s.Files = d.TraceBytes, d.Files
+		}
 		ui.Fprintf(ui.Stderr, "heapcam: recorded %s\n", summary(s))
 		if s.Dir != "" && s.TraceBytes > largest.TraceBytes {
 			largest = s

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Lines breaks the name t into lines of at most width columns, where possible behind a dot, a slash or a comma, or
-// before a dollar sign or a bracket. Nothing is lost. Each line but the first begins with an ellipsis, which no name
-// holds: so a name does not begin a line.
+// Lines breaks the name t into lines of at most width columns, where possible behind a blank, a dot, a slash or a
+// comma, or before a dollar sign or a bracket. Nothing is lost. Each line but the first begins with an ellipsis, which
+// no name holds: so a name does not begin a line.
 func Lines(t Text, width int) (lines []Text) {
 	width = max(width, Width/5)
 	s := []rune(string(t))
@@ -16,7 +16,8 @@ func Lines(t Text, width int) (lines []Text) {
 	for len(s) > width {
 		at := 0
 		for i := width; i > width/3 && at == 0; i-- {
-			if strings.ContainsRune("./,;", s[i-1]) || strings.ContainsRune("$([", s[i]) {
+			if s[i-1] == ' ' || strings.ContainsRune("./,;", s[i-1]) && s[i] != ' ' ||
+				strings.ContainsRune("$([", s[i]) {
 				at = i
 			}
 		}

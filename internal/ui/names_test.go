@@ -6,6 +6,19 @@ import (
 	"unicode/utf8"
 )
 
+// TestBreakAtBlank: a remark is broken at a blank, not within a word.
+func TestBreakAtBlank(t *testing.T) {
+	words := Text("In force: depth survivors, one sample in 512 KiB, since recording exceeded the overhead budget")
+	for width := 30; width < 90; width++ {
+		lines := Lines(words, width)
+		for _, l := range lines[:len(lines)-1] {
+			if !strings.HasSuffix(string(l), " ") {
+				t.Errorf("%d columns: %q", width, lines)
+			}
+		}
+	}
+}
+
 // TestLongNames prints tables with names longer than a line: no line passes Width, and who joins the lines of a
 // name has all of it.
 func TestLongNames(t *testing.T) {
