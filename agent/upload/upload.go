@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,6 +34,7 @@ const (
 	firstRetry = 5 * time.Second
 	lastRetry  = 5 * time.Minute
 	maxState   = 16 << 20
+	idTime     = "20060102T150405Z" // in the ID of an incident
 )
 
 // Config says what goes where.
@@ -90,6 +93,8 @@ type upload struct {
 	Key    string `json:"key"`
 	Upload string `json:"upload,omitempty"` // the server's name of one that was begun
 	Done   bool   `json:"done,omitempty"`
+	failed int    // tries of this agent
+	logged string // why the last one failed
 }
 
 // New prepares uploads. It sends nothing.
@@ -138,6 +143,10 @@ func (u *Uploader) pass(ctx context.Context) (failed bool) {
 		return true
 	}
 	u.look(all)
+	// One that fails again and again does not keep the others.
+	slices.SortStableFunc(all, func(a, b ringstore.Incident) int {
+		return cmp.Compare(u.state.Known[a.ID].failed, u.state.Known[b.ID].failed)
+	})
 	for _, i := range all {
 		x := u.state.Known[i.ID]
 		if x.Done {
@@ -151,6 +160,7 @@ func (u *Uploader) pass(ctx context.Context) (failed bool) {
 			if _, gone := os.Stat(filepath.Join(u.cfg.Out, u.cfg.Incidents, i.ID)); errors.Is(gone, os.ErrNotExist) {
 				return false // the next pass counts it
 			}
+			x.failed++
 			u.fail(i.ID, err)
 			return true
 		}
@@ -197,7 +207,9 @@ func (u *Uploader) look(all []ringstore.Incident) {
 func (u *Uploader) key(i ringstore.Incident) string {
 	session := plain(i.Session[:min(len(i.Session), 12)])
 	if u.cfg.Redact {
-		return path.Join(u.cfg.To.Key, i.Created.UTC().Format("20060102T150405Z")+"-"+session+Suffix)
+		at := i.Created.UTC().Format(idTime)
+		_, more, _ := strings.Cut(i.ID, at) // a number, where several were made in this second
+		return path.Join(u.cfg.To.Key, at+plain(more)[:min(len(more), 8)]+"-"+session+Suffix)
 	}
 	return path.Join(u.cfg.To.Key, plain(u.cfg.Host), plain(i.ID)+"-"+session+Suffix)
 }
@@ -265,10 +277,13 @@ func (u *Uploader) done(i ringstore.Incident, x *upload, d bucket.Done) {
 		logs.Target.Of(bucket.Location{Bucket: u.cfg.To.Bucket, Key: x.Key}.String()), logs.Bytes.Of(d.Bytes))
 }
 
-// fail counts an error. The same one again is not logged.
+// fail counts an error. The same one of the same incident again is not logged; id is "" if it is of none.
 func (u *Uploader) fail(id string, err error) {
 	u.mu.Lock()
 	again := u.st.Error == err.Error()
+	if x := u.state.Known[id]; x != nil {
+		again, x.logged = x.logged == err.Error(), err.Error()
+	}
 	if u.st.Since.IsZero() {
 		u.st.Since = time.Now().UTC().Truncate(time.Second)
 	}

@@ -2,8 +2,10 @@ package upload
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -26,6 +28,7 @@ import (
 type rig struct {
 	t   *testing.T
 	out string
+	max int64 // of incidents; 0: no bound
 	s   *buckettest.Server
 	log bytes.Buffer
 }
@@ -65,7 +68,8 @@ func (r *rig) incident(name string, size int) string {
 	if err := s.Close(); err != nil {
 		r.t.Fatal(err)
 	}
-	i, err := (&ringstore.Incidents{Dir: filepath.Join(r.out, "incidents"), Max: 1 << 40}).Freeze(dir, "test", true)
+	in := &ringstore.Incidents{Dir: filepath.Join(r.out, "incidents"), Max: cmp.Or(r.max, 1<<40)}
+	i, err := in.Freeze(dir, "test", true)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -173,16 +177,16 @@ func TestOutage(t *testing.T) {
 	gone, stays := r.incident("a-1-2", 1<<20), r.incident("b-3-4", 40<<20)
 	r.s.Kill()
 	u := r.uploader(false)
-	for range 2 {
+	for range 4 {
 		if !u.pass(context.Background()) {
 			t.Fatal("uploaded without a server")
 		}
 	}
-	if st := u.Status(); st.Pending != 2 || st.Failed != 2 || st.Error == "" || st.Since.IsZero() {
+	if st := u.Status(); st.Pending != 2 || st.Failed != 4 || st.Error == "" || st.Since.IsZero() {
 		t.Errorf("%+v", st)
 	}
-	if n := strings.Count(r.log.String(), "incident-not-uploaded"); n != 1 {
-		t.Errorf("the same error is logged %d times", n)
+	if n := strings.Count(r.log.String(), "incident-not-uploaded"); n != 2 {
+		t.Errorf("the errors of two incidents are logged %d times", n)
 	}
 	if err := (&ringstore.Incidents{Dir: filepath.Join(r.out, "incidents")}).Delete(gone); err != nil {
 		t.Fatal(err)
@@ -278,5 +282,92 @@ func TestHostileNames(t *testing.T) {
 			strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") != "" {
 			t.Errorf("%q: key %q, %v", name, key, err)
 		}
+	}
+}
+
+// fake is a bucket that takes what put takes.
+type fake struct {
+	put func(key string, source func(io.Writer) error) error
+}
+
+func (f fake) Put(_ context.Context, key string, source func(io.Writer) error, _ bucket.Put) (bucket.Done, error) {
+	return bucket.Done{}, f.put(key, source)
+}
+
+func (fake) Stat(context.Context, string) (bucket.Item, map[string]string, error) {
+	return bucket.Item{}, nil, os.ErrNotExist
+}
+
+func newFake(r *rig, f fake) *Uploader {
+	u := New(Config{Out: r.out, Incidents: "incidents", To: bucket.Location{Bucket: "incidents"}, Bucket: f,
+		Log: zerolog.New(io.Discard)})
+	u.load()
+	return u
+}
+
+// TestOneFails: an incident that the bucket never takes does not keep the others.
+func TestOneFails(t *testing.T) {
+	r := &rig{t: t, out: t.TempDir()}
+	bad := r.incident("bad-1-2", 1000)
+	r.incident("good-1-2", 1000)
+	u := newFake(r, fake{func(key string, _ func(io.Writer) error) error {
+		if strings.Contains(key, bad) {
+			return errors.New("never")
+		}
+		return nil
+	}})
+	for range 3 {
+		u.pass(context.Background())
+	}
+	if st := u.Status(); st.Uploaded != 1 || st.Pending != 1 || st.Failed < 2 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestRoomWhileUploading: an incident that is being uploaded makes room for a newer one. What the upload still reads
+// counts until it ends, so another one makes room, too.
+func TestRoomWhileUploading(t *testing.T) {
+	r := &rig{t: t, out: t.TempDir()}
+	r.incident("a-1-2", 4<<20)
+	r.incident("b-1-2", 4<<20)
+	newer := ""
+	u := newFake(r, fake{func(_ string, source func(io.Writer) error) error {
+		return source(writer(func(b []byte) (int, error) {
+			if newer == "" {
+				newer = "begun"
+				r.max = 10 << 20
+				newer = r.incident("c-1-2", 4<<20)
+				if n := (&ringstore.Incidents{Dir: filepath.Join(r.out, "incidents")}).Size(); n > r.max {
+					t.Errorf("%d bytes of at most %d", n, r.max)
+				}
+			}
+			return len(b), nil
+		}))
+	}})
+	u.pass(context.Background())
+	all, err := u.list()
+	if err != nil || len(all) != 1 || all[0].ID != newer {
+		t.Errorf("%q was made, and there are %+v, %v", newer, all, err)
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
+
+// TestRedactedKeys: incidents of one second have keys of their own.
+func TestRedactedKeys(t *testing.T) {
+	u := New(Config{To: bucket.Location{Bucket: "incidents"}, Redact: true})
+	at := time.Unix(1_790_000_000, 0)
+	id := "secretname-1-" + at.UTC().Format(idTime)
+	keys := map[string]bool{}
+	for _, more := range []string{"", "-2", "-3"} {
+		k := u.key(ringstore.Incident{ID: id + more, Created: at, Session: "abc"})
+		if keys[k] = true; strings.Contains(k, "secretname") {
+			t.Errorf("%s names the program", k)
+		}
+	}
+	if len(keys) != 3 {
+		t.Errorf("%v", keys)
 	}
 }

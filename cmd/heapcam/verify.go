@@ -149,7 +149,7 @@ func verifyAll(path string) (*verifyReply, error) {
 	out := &verifyReply{Envelope: ui.NewEnvelope("verify", 1), Files: []verified{}, Explained: map[string]uint64{}}
 	for _, p := range paths {
 		if bucket.Is(p) {
-			return nil, usage("verify reads every byte: copy %s first, with AWS's own tools", p)
+			return nil, usage("verify reads every byte: copy it first, with `heapcam pull %s -o FILE`", p)
 		}
 		vs, _ := ringstore.CheckPath(p) // openRecording reports what cannot be opened
 		out.Verdicts = append(out.Verdicts, vs...)

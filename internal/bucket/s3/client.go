@@ -75,6 +75,10 @@ func transport(bytesPerSecond int64) http.RoundTripper {
 	if bytesPerSecond > 0 {
 		limit = rate.NewLimiter(rate.Limit(bytesPerSecond), chunk)
 	}
+	silent := idleLimit
+	if bytesPerSecond > 0 {
+		silent += time.Duration(float64(chunk) / float64(bytesPerSecond) * float64(time.Second))
+	}
 	d := net.Dialer{Timeout: 10 * time.Second}
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
@@ -83,21 +87,22 @@ func transport(bytesPerSecond int64) http.RoundTripper {
 			if err != nil {
 				return nil, err
 			}
-			return &conn{Conn: c, limit: limit}, nil
+			return &conn{Conn: c, limit: limit, silent: silent}, nil
 		},
 		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: idleLimit, IdleConnTimeout: idleLimit,
 		MaxIdleConnsPerHost: 2, ForceAttemptHTTP2: false, DisableCompression: true,
 	}
 }
 
-// conn fails when the other side is silent for idleLimit.
+// conn fails when nothing came from the other side, and nothing went there, for silent.
 type conn struct {
 	net.Conn
-	limit *rate.Limiter
+	limit  *rate.Limiter
+	silent time.Duration
 }
 
 func (c *conn) Read(b []byte) (int, error) {
-	if err := c.SetReadDeadline(time.Now().Add(idleLimit)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(c.silent)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Read(b)
@@ -111,7 +116,8 @@ func (c *conn) Write(b []byte) (n int, err error) {
 				return n, err
 			}
 		}
-		if err := c.SetWriteDeadline(time.Now().Add(idleLimit)); err != nil {
+		// A read waits for the answer meanwhile: while there is progress it has time, too.
+		if err := c.SetDeadline(time.Now().Add(c.silent)); err != nil {
 			return n, err
 		}
 		var k int

@@ -28,8 +28,13 @@ func (c *Client) Put(ctx context.Context, key string, source func(io.Writer) err
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	r, w := io.Pipe()
+	ended := make(chan struct{})
+	defer func() { <-ended }()
 	defer r.Close()
-	go func() { w.CloseWithError(source(w)) }()
+	go func() {
+		defer close(ended)
+		w.CloseWithError(source(w))
+	}()
 	u := &upload{c: c, key: key, p: p, crc: crc64nvme.New()}
 	buf := make([]byte, bucket.PartSize)
 	n, err := io.ReadFull(r, buf)
