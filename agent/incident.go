@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/heapcam/heapcam/agent/api"
@@ -31,11 +30,6 @@ func endReason(cause string) string {
 // jvmEnded begins the reason of an incident that was kept because the JVM ended.
 const jvmEnded = "the JVM ended without an end marker"
 
-// IsEnd says whether an incident's reason is that the JVM ended without an end marker.
-func IsEnd(reason string) bool {
-	return strings.HasPrefix(reason, jvmEnded)
-}
-
 func (a *Agent) incidents() *ringstore.Incidents {
 	return &ringstore.Incidents{Dir: filepath.Join(a.cfg.Out, IncidentsName),
 		Max: a.disk.ForIncidents(a.cfg.MaxIncidents), Every: IncidentEvery}
@@ -50,7 +44,7 @@ func (a *Agent) freeze(s *session.Session, reason string, listed ringstore.Liste
 	}
 	a.freezing.Lock() // one counts what the others take
 	n := a.incidents()
-	n.Listed = &listed
+	n.Listed, n.Ended = &listed, last
 	n.SameOnly = reason == trace.Exhausted{}.String()
 	if last {
 		n.Every = 0

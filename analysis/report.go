@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/heapcam/heapcam/analysis/collection"
@@ -88,7 +87,8 @@ type Report struct {
 	// LeftOut are collections that a storm left without a listing: between two, only pauses and totals are known.
 	LeftOut   int      `json:"listings_left_out,omitempty"`
 	Damage    []string `json:"damage"`
-	End       string   `json:"end"`
+	Ending    Ending   `json:"ending"`            // none (no end marker), jvm (the JVM ended), detached, or stopped (by the probe)
+	End       string   `json:"end"`               // how the recording ends, for people
 	FirstLook ui.Flow  `json:"look_first"`        // the headline of `heapcam leaks`
 	Watched   *Watched `json:"watched,omitempty"` // of ZGC, Shenandoah and Epsilon
 	// memory of the JVM's process; null: not recorded
@@ -227,7 +227,7 @@ func (rep *Report) ending(r *heap.Cursor) {
 		rep.Damage = append(rep.Damage, d.Error())
 	}
 	rep.Damage = append(rep.Damage, r.Faults...)
-	rep.End = noEnd + ": the JVM was killed, crashed, or is still running, or the file was cut off"
+	rep.Ending, rep.End = EndingNone, noEnd+": the JVM was killed, crashed, or is still running, or the file was cut off"
 	var memory trace.Process
 	if n := len(r.Process); n > 0 {
 		memory = r.Process[n-1]
@@ -238,22 +238,30 @@ func (rep *Report) ending(r *heap.Cursor) {
 		rep.End += "; if it ended, it was " + why
 	}
 	if r.End != nil {
-		rep.End = [...]string{"", ended, "heapcam was detached",
-			stoppedRecording + r.End.Text}[min(r.End.Reason, 3)]
+		switch r.End.Reason {
+		case trace.EndDeath:
+			rep.Ending, rep.End = EndingJVM, "the JVM ended"
+		case trace.EndDetached:
+			rep.Ending, rep.End = EndingDetached, "heapcam was detached"
+		default:
+			rep.Ending, rep.End = EndingStopped, "the probe stopped recording: "+r.End.Text
+		}
 	}
 }
 
 // noEnd begins what a report says of a recording without an end marker.
 const noEnd = "no end marker"
 
-// Unended says whether the recording has no end marker.
-func (rep *Report) Unended() bool { return strings.HasPrefix(rep.End, noEnd) }
+// Ending is how a recording ends.
+type Ending string
 
-// ended is what an end marker says of a JVM that ended.
-const ended = "the JVM ended"
-
-// stoppedRecording begins the reason that the probe gave for its end.
-const stoppedRecording = "the probe stopped recording: "
+// The endings of recordings.
+const (
+	EndingNone     Ending = "none"     // no end marker: killed, crashed, cut off, frozen, or still recorded
+	EndingJVM      Ending = "jvm"      // the JVM ended
+	EndingDetached Ending = "detached" // heapcam was detached
+	EndingStopped  Ending = "stopped"  // the probe stopped recording; End has the probe's reason
+)
 
 // Account gives the report what recording cost.
 func (rep *Report) Account(c *cost.Cost) { rep.Cost, rep.SamplingUntil = c.Total, c.Until }

@@ -68,7 +68,7 @@ func (rep *Report) writeWindow(w io.Writer) {
 		ui.Field(w, "Time", ui.Flowf("%s to %s (%s)", flow(rep.From.Local().Format(time.DateTime)),
 			flow(ui.Clock(rep.To)), flow(ui.Nanoseconds(rep.WindowNS))))
 	}
-	if strings.HasPrefix(rep.End, stoppedRecording) { // what the JVM's side wrote stays in one line
+	if rep.Ending == EndingStopped { // what the JVM's side wrote stays in one line
 		ui.Datum(w, "End", ui.Prose(rep.End))
 	} else {
 		ui.Field(w, "End", flow(rep.End))
@@ -255,7 +255,7 @@ func (rep *Report) writeLeaks(w io.Writer) {
 		ui.Fprintf(w, "  and %d more: see heapcam leaks\n", n-3)
 	}
 	if rep.Verdicts[0].Kind == leak.KindSuspect {
-		ui.Paragraph(w, "", 2, leak.Settle(rep.End == ended))
+		ui.Paragraph(w, "", 2, leak.Settle(rep.Ending == EndingJVM))
 	}
 }
 

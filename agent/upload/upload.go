@@ -235,7 +235,7 @@ func (u *Uploader) put(ctx context.Context, i ringstore.Incident, x *upload) (bu
 	before := u.Status().Bytes
 	d, err := u.cfg.Bucket.Put(ctx, x.Key, func(w io.Writer) error {
 		_, err := ringstore.Pull(ctx, dir, w, ringstore.PullOptions{Redact: u.cfg.Redact, Reason: i.Reason,
-			Created: i.Created})
+			Ended: i.Ended, Created: i.Created})
 		return err
 	}, bucket.Put{Resume: x.Upload, Metadata: map[string]string{"Heapcam-Session": plain(i.Session)},
 		Begun: func(id string) error {

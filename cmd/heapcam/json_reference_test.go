@@ -33,7 +33,7 @@ var jsonDocs = []struct {
 	schema, from string // a document without a schema has its name in from
 	value        any
 }{
-	{"heapcam.report/1", "`heapcam report --json`", analysis.Report{}},
+	{analysis.ReportSchema, "`heapcam report --json`", analysis.Report{}},
 	{"heapcam.leaks/1", "`heapcam leaks --json`", leak.Report{}},
 	{"heapcam.histogram/1", "`heapcam histogram --json`", sites.Histogram{}},
 	{"heapcam.group/1", "`heapcam group --json`", analysis.Grouping{}},

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heapcam/heapcam/agent"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/cost"
@@ -89,7 +88,7 @@ func reportOn(progress io.Writer, path string) (*analysis.Report, error) {
 		}
 		return rep, err
 	})
-	if err == nil && rep.Unended() { // the index does not know who writes now
+	if err == nil && rep.Ending == analysis.EndingNone { // the index does not know who writes now
 		if end := unended(rec); end != "" {
 			rep.End = end
 		}
@@ -104,14 +103,14 @@ func unended(rec *ringstore.Recording) string {
 		return "none yet: still " + who
 	}
 	if rec.Manifest != nil {
-		if why := rec.Manifest.Reason; why != "" && !agent.IsEnd(why) {
+		if m := rec.Manifest; m.Reason != "" && !m.Ended {
 			return "none: it was frozen" + frozen
 		}
 		return ""
 	}
 	n := ringstore.Incidents{Dir: filepath.Dir(rec.Path)}
 	i, err := n.Find(filepath.Base(rec.Path))
-	if err != nil || i.Damaged != "" || agent.IsEnd(i.Reason) {
+	if err != nil || i.Damaged != "" || i.Ended {
 		return ""
 	}
 	return "none: it was frozen at " + ui.Clock(i.Created) + frozen

@@ -34,6 +34,8 @@ type Incidents struct {
 	SameOnly bool
 	// Listed is what became of the reference listing that the next incident asked for; nil: it asked for none.
 	Listed *Listed
+	// Ended says that the JVM of the next incident has ended.
+	Ended bool
 	// FS is where Dir and the rings are; nil: the system's. Now is the clock; nil: the system's.
 	FS  vfs.FS
 	Now func() time.Time
@@ -53,7 +55,8 @@ type Incident struct {
 	JVM     string    `json:"jvm"` // name of the ring folder
 	Session string    `json:"session"`
 	Reason  string    `json:"reason"`
-	Auto    bool      `json:"auto"` // not asked for by anybody
+	Auto    bool      `json:"auto"`            // not asked for by anybody
+	Ended   bool      `json:"ended,omitempty"` // the JVM had ended
 	Created time.Time `json:"created"`
 	FirstGC uint64    `json:"first_gc"`
 	LastGC  uint64    `json:"last_gc"`
@@ -253,7 +256,7 @@ func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err er
 	n.fill()
 	now := n.Now().UTC()
 	inc = Incident{Schema: "heapcam.incident/1", JVM: filepath.Base(ring), Reason: reason, Auto: auto, Created: now,
-		References: n.Listed}
+		References: n.Listed, Ended: n.Ended}
 	all, err := folder.Read(n.FS, ring)
 	if err != nil {
 		return inc, err

@@ -31,9 +31,10 @@ type Options struct {
 	Exact        bool
 	// Redact leaves host and names of threads out. Files are written anew then.
 	Redact bool
-	// Reason is in the manifest, and so is Created, in whole seconds. Zero: now. Pulls of one incident with the same
+	// Reason and Ended, of the incident, are in the manifest, and so is Created, in whole seconds. Zero: now. Pulls of one incident with the same
 	// Created have the same bytes.
 	Reason  string
+	Ended   bool
 	Created time.Time
 	// Progress gets how many bytes of how many are done.
 	Progress func(done, total int64)
@@ -67,7 +68,7 @@ func Pull(ctx context.Context, dir string, w io.Writer, opt Options) (*recording
 		opt.Created = time.Now()
 	}
 	p.m = &recording.Manifest{Schema: "heapcam.manifest/1", Created: opt.Created.UTC().Truncate(time.Second),
-		Redacted: opt.Redact, Reason: opt.Reason}
+		Redacted: opt.Redact, Reason: opt.Reason, Ended: opt.Ended}
 	p.m.ZeroUnixNS = wall
 	if opt.Exact {
 		if p.cut, err = cutAt(opt, wall, newest); err != nil {

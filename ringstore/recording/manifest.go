@@ -36,6 +36,7 @@ type Manifest struct {
 	Damaged  []string `json:"damaged,omitempty"`
 	Redacted bool     `json:"redacted,omitempty"`
 	Reason   string   `json:"reason,omitempty"` // of the incident
+	Ended    bool     `json:"ended,omitempty"`  // the JVM of the incident had ended
 	// Foreign are files of other recordings that lay in the folder. They were not pulled.
 	Foreign []ForeignFile `json:"foreign,omitempty"`
 	// Resource says whose JVM it was.
