@@ -85,9 +85,10 @@ type Report struct {
 	// CompleteAfter is the collection whose slice completed the first listing that was spread over several; 0: none.
 	CompleteAfter uint64 `json:"complete_after,omitempty"`
 	// LeftOut are collections that a storm left without a listing: between two, only pauses and totals are known.
-	LeftOut   int      `json:"listings_left_out,omitempty"`
-	Damage    []string `json:"damage"`
-	Ending    Ending   `json:"ending"`            // none (no end marker), jvm (the JVM ended), detached, or stopped (by the probe)
+	LeftOut int      `json:"listings_left_out,omitempty"`
+	Damage  []string `json:"damage"`
+	// Ending is none (no end marker), jvm (the JVM ended), detached, or stopped (by the probe).
+	Ending    Ending   `json:"ending"`
 	End       string   `json:"end"`               // how the recording ends, for people
 	FirstLook ui.Flow  `json:"look_first"`        // the headline of `heapcam leaks`
 	Watched   *Watched `json:"watched,omitempty"` // of ZGC, Shenandoah and Epsilon
@@ -227,7 +228,8 @@ func (rep *Report) ending(r *heap.Cursor) {
 		rep.Damage = append(rep.Damage, d.Error())
 	}
 	rep.Damage = append(rep.Damage, r.Faults...)
-	rep.Ending, rep.End = EndingNone, noEnd+": the JVM was killed, crashed, or is still running, or the file was cut off"
+	rep.Ending = EndingNone
+	rep.End = noEnd + ": the JVM was killed, crashed, or is still running, or the file was cut off"
 	var memory trace.Process
 	if n := len(r.Process); n > 0 {
 		memory = r.Process[n-1]

@@ -31,8 +31,8 @@ type Options struct {
 	Exact        bool
 	// Redact leaves host and names of threads out. Files are written anew then.
 	Redact bool
-	// Reason and Ended, of the incident, are in the manifest, and so is Created, in whole seconds. Zero: now. Pulls of one incident with the same
-	// Created have the same bytes.
+	// Reason and Ended, of the incident, are in the manifest, and so is Created, in whole seconds. Zero: now. Pulls of
+	// one incident with the same Created have the same bytes.
 	Reason  string
 	Ended   bool
 	Created time.Time
