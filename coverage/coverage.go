@@ -45,13 +45,14 @@ func (q *Figure) Live() (n Count) {
 	return n
 }
 
-// denseTypes bounds the ids that totals keep in a slice, 16 bytes each: more than the classes of any real program.
-const denseTypes = 1 << 17
+// denseTypes bounds the ids that totals keep in a slice, 16 bytes each. The ids of a program that loads and drops classes
+// rise for as long as it runs, and what has been dropped must take nothing.
+const denseTypes = 1 << 13
 
 // Totals are counts by type id. The zero value is empty.
 type Totals struct {
 	dense []Count
-	far   map[uint32]Count // ids from denseTypes on: no honest probe gives them
+	far   map[uint32]Count // ids from denseTypes on; none is zero
 }
 
 // Add adds n to what typ has.

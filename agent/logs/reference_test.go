@@ -93,7 +93,7 @@ func calls(t *testing.T) map[*Message][]*Key {
 			return filepath.SkipDir
 		}
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") ||
-			strings.HasPrefix(path, root+"/agent/logs/") {
+			strings.HasPrefix(filepath.ToSlash(path), filepath.ToSlash(root)+"/agent/logs/") {
 			return nil
 		}
 		f, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)

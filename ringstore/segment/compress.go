@@ -128,7 +128,7 @@ func (p *Packer) charge(from, to time.Time) {
 	p.last = to
 }
 
-// fast and best are the zstd encoders of the two efforts, which all stores of a process share: each holds some 10 MB
+// fast and best are the zstd encoders of the two efforts, which all stores of a process share: each holds some 6 MB
 // for every CPU that compresses at a time, and nothing of what it encoded. A store waits while all are busy.
 var (
 	fast = sync.OnceValues(func() (*zstd.Encoder, error) { return newEncoder(zstd.SpeedFastest) })
@@ -137,7 +137,7 @@ var (
 
 func newEncoder(level zstd.EncoderLevel) (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderCRC(false),
-		zstd.WithWindowSize(zstdWindow))
+		zstd.WithWindowSize(zstdWindow), zstd.WithLowerEncoderMem(true))
 }
 
 // smallFrame is the size, bytes, below which the better level gains little: its tables are 10 MB, and most of the time

@@ -48,10 +48,11 @@ func corrupt(why string) error { return fmt.Errorf("%w: %s", ErrCorrupt, why) }
 // Encoder rearranges one payload after the other of one stream of blocks. It learns the types from the DEFS blocks that
 // it sees and which symbols are frequent; neither is needed for decoding. Not safe for concurrent use.
 type Encoder struct {
-	lengths    []bool   // by type id
-	walk, list table    // by token, of this frame
-	counts     []uint32 // by code, of the syms that rank looks at
-	keys       []uint32 // by code
+	lengths    []bool           // by type id
+	walk, list table            // by token, of this frame
+	far        map[uint32]entry // of tokens beyond these tables, by key without keyLength
+	counts     []uint32         // by code, of the syms that rank looks at
+	keys       []uint32         // by code
 	// keys that get the first codes of the next frame; of frames that are epochs, and of those that are listings
 	common [2][]uint32
 	kind   int // of this frame

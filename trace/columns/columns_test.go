@@ -81,6 +81,42 @@ func TestManySymbols(t *testing.T) {
 	back(t, new(columns.Encoder), p)
 }
 
+// TestLateTypes has classes whose ids lie behind all tables, as they do in a program that loads and drops classes for
+// hours: their tokens become columns too, and nothing of them stays.
+func TestLateTypes(t *testing.T) {
+	const first, each, frames = 30_000, 40, 500 // the first token that is in no table is of type 32,768
+	var e columns.Encoder
+	types := trace.NewTypeTable(8)
+	plain := 0
+	for n := range uint64(frames) {
+		defs := trace.Defs{}
+		for i := range uint64(each) {
+			flags := uint64(0)
+			if i%2 == 1 {
+				flags = trace.TypeArray
+			}
+			defs.Types = append(defs.Types, trace.Type{ID: first + n*each + i, Size: 16, Flags: flags, Name: "C"})
+		}
+		if err := types.DefineAll(defs.Types); err != nil {
+			t.Fatal(err)
+		}
+		w := trace.NewWalkEncoder(types)
+		w.Begin(1000, 1<<20)
+		for i := range uint32(50 * each) {
+			w.Dead(first+uint32(n)*each+i%each, 7)
+		}
+		w.End()
+		p := trace.AppendBlock(trace.AppendBlock(nil, trace.EncodeDefs(defs)), trace.EncodeEpoch(&trace.Epoch{
+			Pause: trace.Pause{GC: n + 1, Kind: 1, Depth: 3}, Allocs: [][]byte{w.Bytes()}}))
+		if enc := back(t, &e, p); !bytes.Contains(enc, w.Bytes()[100:200]) {
+			plain++
+		}
+	}
+	if plain != frames {
+		t.Errorf("the tokens of %d frames are no columns", frames-plain)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	var e columns.Encoder
 	for _, p := range stream(2, 3, 8) {

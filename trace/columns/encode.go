@@ -43,6 +43,10 @@ const (
 // table is the entries by token, one table for walks and one for lists.
 type table []entry
 
+// denseTokens bounds the tokens of a table, 4 bytes each: those of 32,768 types in walks. Later ones are in Encoder.far:
+// the ids of a program that loads and drops classes rise for as long as it runs, but a frame names few of them.
+const denseTokens = 1 << 18
+
 // enter gives the entry of a token that has none yet in this frame; 0 if there is no code left for it.
 func (e *Encoder) enter(tok uint64, list bool) entry {
 	form := tok & (1<<formBits - 1)
@@ -81,18 +85,40 @@ func (e *Encoder) enter(tok uint64, list bool) entry {
 	if len(e.keys) == maxCodes {
 		return 0
 	}
-	if n := uint64(len(*t)); tok >= n {
-		*t = append(*t, make(table, tok+1+n/2-n)...)
-	}
 	e.keys = append(e.keys, uint32(key))
 	e.counts = append(e.counts, 0)
-	(*t)[tok] = entry(len(e.keys)) | do
-	return (*t)[tok]
+	x := entry(len(e.keys)) | do
+	if tok >= denseTokens {
+		if e.far == nil {
+			e.far = map[uint32]entry{}
+		}
+		e.far[uint32(key)&^keyLength] = x
+		return x
+	}
+	if n := uint64(len(*t)); tok >= n {
+		*t = append(*t, make(table, min(tok+1+n/2, denseTokens)-n)...)
+	}
+	(*t)[tok] = x
+	return x
+}
+
+// farther gives the entry of a token beyond the tables; 0: it has none.
+func (e *Encoder) farther(tok uint64, list bool) entry {
+	if tok >= maxKey>>keyShift {
+		return 0
+	}
+	key := uint32(tok << keyShift)
+	if list {
+		key |= keyList
+	}
+	return e.far[key]
 }
 
 // forget clears the entry of a key.
 func (e *Encoder) forget(key uint32) {
-	if key&keyList != 0 {
+	if key>>keyShift >= denseTokens {
+		delete(e.far, key&^keyLength)
+	} else if key&keyList != 0 {
 		e.list[key>>keyShift] = 0
 	} else {
 		e.walk[key>>keyShift] = 0
@@ -137,6 +163,8 @@ func (e *Encoder) tokens(b []byte, list bool) bool {
 		var x entry
 		if tok < uint64(len(*known)) {
 			x = (*known)[tok]
+		} else if tok >= denseTokens {
+			x = e.farther(tok, list)
 		}
 		if x == 0 {
 			if x = e.enter(tok, list); x == 0 {
