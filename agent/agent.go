@@ -72,7 +72,7 @@ type Agent struct {
 	changed chan struct{} // closed and made anew when a session begins or ends
 }
 
-const maxEnded = 1024
+const maxEnded = 256
 
 // ringAgain is how long the agent waits before it tries again to store the rest of an ended JVM's ring, which the disk
 // refused.
@@ -377,4 +377,25 @@ func (a *Agent) Status() []session.Status {
 	}
 	slices.SortFunc(out, func(x, y session.Status) int { return strings.Compare(x.ID, y.ID) })
 	return append(out, a.ended...)
+}
+
+// Of gives the sessions of the process with that pid (as we count) and start, those that have ended behind the others;
+// uid −1: of any user. It is what Status has of them, without copying the rest.
+func (a *Agent) Of(pid int, startTicks uint64, uid int) (out []session.Status) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range a.sessions {
+		if e.s == nil {
+			continue
+		}
+		if s := e.s.Status(); s.Of(pid, startTicks, uid) {
+			out = append(out, s)
+		}
+	}
+	for i := range a.ended {
+		if a.ended[i].Of(pid, startTicks, uid) {
+			out = append(out, a.ended[i])
+		}
+	}
+	return out
 }

@@ -32,10 +32,7 @@ func (a *Agent) Await(ctx context.Context, pid int, startTicks uint64) (session.
 	for {
 		a.Rescan()
 		changed := a.Changed()
-		for _, s := range a.Status() {
-			if !s.Of(pid, startTicks, -1) {
-				continue
-			}
+		for _, s := range a.Of(pid, startTicks, -1) {
 			if s.Phase == session.Refused || s.Phase == session.ProbeStopped {
 				return s, &RefusedError{s.Reason}
 			}

@@ -357,8 +357,8 @@ func others(d *jvms.Discovery) (out []api.Other) {
 
 // recording says that a records j now. A probe that was detached stays mapped: j.Recorded says too much.
 func recording(a *agent.Agent, j jvms.JVM) *session.Status {
-	for _, s := range a.Status() {
-		if s.Of(j.PID, j.StartTicks, j.UID) && !s.Phase.Over() {
+	for _, s := range a.Of(j.PID, j.StartTicks, j.UID) {
+		if !s.Phase.Over() {
 			return &s
 		}
 	}
