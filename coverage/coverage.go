@@ -45,8 +45,8 @@ func (q *Figure) Live() (n Count) {
 	return n
 }
 
-// denseTypes bounds the ids that totals keep in a slice, 16 bytes each. The ids of a program that loads and drops classes
-// rise for as long as it runs, and what has been dropped must take nothing.
+// denseTypes bounds the ids that totals keep in a slice, 16 bytes each. The ids of a program that loads and drops
+// classes rise for as long as it runs, and what has been dropped must take nothing.
 const denseTypes = 1 << 13
 
 // Totals are counts by type id. The zero value is empty.

@@ -2,6 +2,7 @@ package segment
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -135,9 +136,13 @@ var (
 	best = sync.OnceValues(func() (*zstd.Encoder, error) { return newEncoder(zstd.SpeedBetterCompression) })
 )
 
+// maxEncoders bounds how many stores compress at a time, whatever the number of CPUs, and with it the memory.
+const maxEncoders = 4
+
 func newEncoder(level zstd.EncoderLevel) (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderCRC(false),
-		zstd.WithWindowSize(zstdWindow), zstd.WithLowerEncoderMem(true))
+		zstd.WithWindowSize(zstdWindow), zstd.WithLowerEncoderMem(true),
+		zstd.WithEncoderConcurrency(min(runtime.GOMAXPROCS(0), maxEncoders)))
 }
 
 // smallFrame is the size, bytes, below which the better level gains little: its tables are 10 MB, and most of the time

@@ -43,8 +43,8 @@ const (
 // table is the entries by token, one table for walks and one for lists.
 type table []entry
 
-// denseTokens bounds the tokens of a table, 4 bytes each: those of 32,768 types in walks. Later ones are in Encoder.far:
-// the ids of a program that loads and drops classes rise for as long as it runs, but a frame names few of them.
+// denseTokens bounds the tokens of a table, 4 bytes each: those of 32,768 types in walks. Later ones are in
+// Encoder.far: the ids of a program that loads and drops classes rise for as long as it runs, but a frame names few.
 const denseTokens = 1 << 18
 
 // enter gives the entry of a token that has none yet in this frame; 0 if there is no code left for it.
