@@ -66,7 +66,6 @@ type reader struct {
 	waiting  []heap.Sample // of the next epoch
 	moved    []arrival
 	old      trace.Range
-	tenured  [maxAge + 1]uint64 // by the newest collection
 }
 
 // arrival is an object that has left its place and waits for the new one.
@@ -150,12 +149,6 @@ func (b *reader) epoch(e *trace.Epoch, applied bool) {
 	if x.Unseen == nil {
 		x.UnseenWords = (x.At - x.Begin) - min(x.At-x.Begin, x.FromEden)
 	}
-	if x.Copied+Large < x.Survivor {
-		for i, n := range b.tenured {
-			b.t.Tenured[i] += n
-		}
-	}
-	clear(b.tenured[:])
 	b.last = *x
 	b.t.Epochs = append(b.t.Epochs, *x)
 }
@@ -272,10 +265,11 @@ func (b *reader) arrive(addr uint64, object uint32, x *Epoch) {
 	x.Survivors++
 	if addr >= b.old.Start && addr-b.old.Start < b.old.Words {
 		x.Promoted += words
-		b.tenured[*age] += words
+		b.t.Tenured[*age] += words
 		return
 	}
 	x.Copied += words
+	b.t.Kept[*age] += words
 	*age = min(*age+1, maxAge)
 }
 

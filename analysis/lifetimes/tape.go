@@ -40,10 +40,10 @@ type Tape struct {
 	// Names is what Type is in the recording.
 	Names func(typ uint32) string
 	Lost  uint64 // objects of which nothing more is known, because data is missing
-	// Tenured is the words that were promoted, by the Age at which they were, in collections whose survivor space did
-	// not overflow.
-	Tenured [maxAge + 1]uint64
-	Full    bool // some epoch was recorded at depth full, so ages of unseen objects are known
+	// Kept and Tenured are the words that young collections copied within young space, and promoted, by the Age that
+	// the objects had before.
+	Kept, Tenured [maxAge + 1]uint64
+	Full          bool // some epoch was recorded at depth full, so ages of unseen objects are known
 }
 
 // Group is the lifetimes of one type.

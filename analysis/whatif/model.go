@@ -71,6 +71,7 @@ func New(t *lifetimes.Tape) (*Model, error) {
 	slices.Sort(olds)
 	mid := len(edens) / 2
 	m.Recorded = Config{Collector: t.JVM.Collector, Eden: edens[mid], Survivor: survivors[mid], Old: olds[mid]}
+	m.Recorded.Follow = follows(t.JVM)
 	m.shape = shape{align: 512 << 10 / 8, threshold: m.threshold()}
 	if t.JVM.Collector == trace.CollectorSerial {
 		m.shape.align = 64 << 10 / 8
@@ -81,14 +82,18 @@ func New(t *lifetimes.Tape) (*Model, error) {
 	return m, nil
 }
 
-// threshold gives the tenuring threshold of the recorded JVM: the highest age at which an object was promoted. Younger
-// ones are promoted, too, where they do not fit. A recording that shows none has the JVM's default.
+// threshold gives the tenuring threshold of the recorded JVM: the lowest age at which objects were promoted and none
+// stayed in young space. Younger ones are promoted, too, where they do not fit. A recording that shows none has the
+// JVM's default. The share allows for objects that were taken for older ones after a full collection.
 func (m *Model) threshold() int {
-	if m.tape.JVM.Collector == trace.CollectorParallel {
-		for age := len(m.tape.Tenured) - 1; age > 0; age-- {
-			if m.tape.Tenured[age] > 0 {
-				return age
-			}
+	const few, wrong = 128, 0.01 // words; share
+	t := m.tape
+	if t.JVM.Collector != trace.CollectorParallel {
+		return 15
+	}
+	for age, n := range t.Tenured {
+		if n >= few && float64(t.Kept[age]) <= wrong*float64(n) {
+			return age
 		}
 	}
 	return 15
@@ -135,7 +140,12 @@ func (m *Model) Sized(collector, young, old, ratio uint64, threshold int) Config
 	y := young / 8 / a * a
 	survivor := max(a, y/(ratio+2)/a*a)
 	return Config{Collector: collector, Eden: y - min(y, 2*survivor), Survivor: survivor, Old: old / 8 / a * a,
-		Threshold: threshold}
+		Threshold: threshold, Follow: collector == trace.CollectorParallel && follows(m.tape.JVM)}
+}
+
+// follows says whether a JVM has the rule of Config.Follow. Logs of JDK 17 show that it has not.
+func follows(j trace.JVM) bool {
+	return j.Collector == trace.CollectorParallel && j.Major > 0 && j.Major < 17
 }
 
 // Span is a predicted value and the interval that it lies in.

@@ -24,6 +24,9 @@ type Config struct {
 	Collector           uint64 // trace.CollectorSerial or trace.CollectorParallel
 	Eden, Survivor, Old uint64
 	Threshold           int // collections that an object survives in young space, 0 to 15
+	// Follow says that a full collection follows a young one if the next promotions are not expected to fit: Parallel
+	// of JDKs before 17. Newer ones wait for the next failed allocation.
+	Follow bool
 }
 
 // Young is the size of the young generation in words.
@@ -194,7 +197,7 @@ func (s *simulator) collect(now uint64) bool {
 }
 
 // collectParallel follows PSScavenge::invoke: a young collection is not attempted where its promotions, as they were
-// recently, would not fit; after it, a full one follows if the next promotions would not.
+// recently, would not fit.
 func (s *simulator) collectParallel(now uint64) {
 	free := s.c.Old - s.oldUsed
 	expected := uint64(s.promoted.padded)
@@ -202,7 +205,7 @@ func (s *simulator) collectParallel(now uint64) {
 		s.full(now)
 		return
 	}
-	if fits := s.minor(now); !fits || uint64(s.promoted.padded) > s.c.Old-s.oldUsed {
+	if fits := s.minor(now); !fits || s.c.Follow && uint64(s.promoted.padded) > s.c.Old-s.oldUsed {
 		s.full(now)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heapcam/heapcam/analysis/lifetimes"
 	"github.com/heapcam/heapcam/trace"
 	"pgregory.net/rapid"
 )
@@ -29,7 +30,7 @@ func TestConservation(t *testing.T) {
 			}
 			live := uint64(0) // at least what lives, at most what was allocated, is in the heap
 			for i := range in.Born {
-				if in.Born[i] < s.At && in.Died[i] > s.At {
+				if (i < in.Initial || in.Born[i] < s.At) && in.Died[i] > s.At {
 					live += uint64(in.Words[i])
 				}
 			}
@@ -126,6 +127,28 @@ func TestEdges(t *testing.T) {
 		if o := Simulate(large, c, 1); o.Exhausted != 0 {
 			t.Errorf("larger than old space: %+v", o)
 		}
+	}
+}
+
+// TestThreshold: the tenuring threshold is found where survivors do not fit, and in spite of a few wrong ages.
+func TestThreshold(t *testing.T) {
+	m := Model{tape: &lifetimes.Tape{}}
+	m.tape.JVM.Collector = trace.CollectorParallel
+	if n := m.threshold(); n != 15 {
+		t.Errorf("%d of nothing", n)
+	}
+	copy(m.tape.Kept[:], []uint64{5208171, 1648896, 1170378, 201178, 138, 94})
+	copy(m.tape.Tenured[:], []uint64{6374794, 274810, 13855, 184513, 125666, 44, 94})
+	if n := m.threshold(); n != 4 {
+		t.Errorf("%d, is 4", n)
+	}
+	m.tape.Kept = [16]uint64{}
+	if n := m.threshold(); n != 0 {
+		t.Errorf("%d, is 0", n)
+	}
+	m.tape.JVM.Collector = trace.CollectorSerial
+	if n := m.threshold(); n != 15 {
+		t.Errorf("Serial: %d", n)
 	}
 }
 

@@ -171,6 +171,11 @@ func (b *bench) record(p program) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
+	prepare := exec.Command("./run.sh", "prepare") // else its compiler would be recorded, too
+	prepare.Dir = filepath.Join("bench", "workloads", p.name)
+	if out, err := prepare.CombinedOutput(); err != nil {
+		return fmt.Errorf("preparing %s: %w\n%s", p.name, err, out)
+	}
 	out, err := b.start(p, options(p.young, p.old), b.heapcam, "run", "--out", dir, "--depth", "full",
 		"--overhead-cpu", "0", "--max-sync-pause", "0", "--shm-size", "64MiB", "--max-trace-size", "4GiB", "--")
 	if err != nil {
