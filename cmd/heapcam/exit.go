@@ -51,8 +51,8 @@ var exitDocs = []struct{ code, meaning string }{
 		"or you " +
 		"may not ask the agent."},
 	{"5", "heapcam cannot record this JVM. `heapcam doctor JVM` says why."},
-	{"6", "A file or folder is damaged, or heapcam did not write it. `verify` also ends so for a file of another " +
-		"recording, and for one that was renamed or copied."},
+	{"6", "A file or folder is damaged, or heapcam did not write it. A verb also ends so if it set aside a file of " +
+		"another recording, and `verify` for one that was renamed or copied, too."},
 	{"7", "A newer heapcam wrote the file."},
 	{"8", "`verify` found a mismatch: the recording contradicts itself."},
 	{"9", "`leaks --fail-on-leak` found a leak, or the heap was full. `--fail-on-suspect` found a suspect, too."},

@@ -59,11 +59,15 @@ func collectLate() {
 
 // run executes one command line and gives its exit code.
 func run(args []string) int {
+	setAside.Store(false)
 	root := newRoot()
 	root.SetArgs(args)
 	err := root.Execute()
 	if unwritten := ui.Written(); err == nil {
 		err = unwritten
+	}
+	if err == nil && setAside.Load() {
+		return exitDamaged
 	}
 	if err == nil {
 		return exitOK

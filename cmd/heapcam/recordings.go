@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/jvms"
@@ -182,6 +183,10 @@ func splitID(id string) (name string, pid int) {
 	return id, 0
 }
 
+// setAside says that a verb read a recording without files of another one that lay in its folder: it then ends with
+// exitDamaged, since who put them there may have meant something else.
+var setAside atomic.Bool
+
 // openRecording opens the recording that a FILE argument names. A folder that contains exactly one ring folder stands
 // for that one. Damaged files are left out, and reported on stderr.
 func openRecording(path string) (*ringstore.Recording, error) {
@@ -209,6 +214,10 @@ func openRecording(path string) (*ringstore.Recording, error) {
 			what = "warning"
 		}
 		ui.Fprintf(ui.Stderr, "heapcam: %s: %v\n", what, p)
+		var foreign *ringstore.ForeignError
+		if errors.As(p, &foreign) {
+			setAside.Store(true)
+		}
 	}
 	if len(r.Files) == 0 {
 		r.Close()
