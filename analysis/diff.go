@@ -177,8 +177,11 @@ type differ struct {
 
 func newDiff(by []classify.Classifier, filters []classify.Filter) (*differ, error) {
 	a, _ := classify.Needs(by, filters)
-	if a&classify.AttrAddr != 0 {
+	switch {
+	case a&classify.AttrAddr != 0:
 		return nil, ErrMoves
+	case a&classify.AttrRefs != 0:
+		return nil, ErrRefs
 	}
 	return &differ{by: by, filters: filters, attrs: a, ages: classify.Ages(by, filters),
 		bySpace: a&classify.AttrSpace != 0}, nil
@@ -244,6 +247,9 @@ var ErrMarks = notDiff("a diff by space needs a replay")
 
 // ErrMoves says that a diff was asked for by what changes with each collection.
 var ErrMoves = notDiff("a diff cannot group by address: objects move with each collection")
+
+// ErrRefs says that a diff or a trend was asked for by what only a reference listing knows.
+var ErrRefs = notDiff("references are known after few collections: `heapcam group` and `heapcam dominators` show them")
 
 type notDiff string
 

@@ -79,7 +79,8 @@ func wants(a classify.Attr) (w heap.Want) {
 		w heap.Want
 	}{{classify.AttrLength, heap.WantLength}, {classify.AttrBirth, heap.WantBirth},
 		{classify.AttrSpace, heap.WantSpace}, {classify.AttrAddr, heap.WantAddr},
-		{classify.AttrSite, heap.WantSamples}} {
+		{classify.AttrSite, heap.WantSamples},
+		{classify.AttrRefs, heap.WantLabel}} {
 		if a&p.a != 0 {
 			w |= p.w
 		}
@@ -126,7 +127,8 @@ func Tuples(
 	out := make([]classify.Tuple, len(fs))
 	for i, f := range fs {
 		out[i] = classify.Tuple{Type: f.Type, Length: f.Length, Size: f.Words * 8, Birth: f.Birth,
-			AtLeast: f.AtLeast, Space: f.Space, Objects: f.Objects, Bytes: f.Bytes, Sampled: f.Sampled, Frame: f.Frame,
+			AtLeast: f.AtLeast, Space: f.Space, Refs: f.Label,
+			Objects: f.Objects, Bytes: f.Bytes, Sampled: f.Sampled, Frame: f.Frame,
 			Thread: f.Thread}
 		if a&classify.AttrAddr != 0 {
 			out[i].Addr = r.JVM.HeapBase + f.Addr*8
@@ -154,6 +156,33 @@ func Group(
 		return nil, err
 	}
 	return GroupTuples(r.Symbols, c, w, ts, by, filters)
+}
+
+// GroupApart is Group of a state that has the labels of a reference listing (World.Refs): it also says how much of each
+// group is garbage (classify.Node.Dead).
+func GroupApart(
+	r *heap.View,
+	c *heap.Collection,
+	w *classify.World,
+	spaces []heap.SpaceAt,
+	by []classify.Classifier,
+	filters []classify.Filter,
+) (*Grouping, error) {
+	a, grain := classify.Needs(by, filters)
+	ts, err := Tuples(r, c.GC, spaces, a|classify.AttrReach, grain, classify.Ages(by, filters))
+	if err != nil {
+		return nil, err
+	}
+	g, err := GroupTuples(r.Symbols, c, w, ts, by, filters)
+	if err != nil {
+		return nil, err
+	}
+	dead, err := classify.Build(w, ts, by, append(slices.Clip(filters), classify.Garbage()))
+	if err != nil {
+		return nil, err
+	}
+	g.Tree.Bury(dead)
+	return g, nil
 }
 
 // GroupTuples is Group of a state that was folded before, for all that by and filters need (Tuples).
@@ -282,6 +311,9 @@ func (g *Grouping) List(
 			t.Addr = r.JVM.HeapBase + o.Addr&^(words-1)*8
 		}
 		x := r.Sample(o.Sample)
+		if a&classify.AttrRefs != 0 {
+			t.Refs = r.Label(o.Addr)
+		}
 		if a&classify.AttrSite != 0 && x != nil {
 			t.Sampled, t.Frame, t.Thread = true, x.Frame, x.Thread
 		}

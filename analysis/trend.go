@@ -80,8 +80,16 @@ const maxTrendRows = 100_000
 // Trend groups the state after each collection of r. again gives classifiers and filters anew for each state; most
 // bounds the rows (0: no bound). Its errors are those of Group and of the replay, and ErrTrend.
 func Trend(r *heap.Replay, again func() ([]classify.Classifier, []classify.Filter), most int) (*TrendReport, error) {
+	if by, filters := again(); needsRefs(by, filters) {
+		return nil, ErrRefs
+	}
 	t := newTrend()
 	return t.report(collection.Each(r, func(c *heap.Collection) bool { return t.group(r.View(), c, again) }), most)
+}
+
+func needsRefs(by []classify.Classifier, filters []classify.Filter) bool {
+	a, _ := classify.Needs(by, filters)
+	return a&classify.AttrRefs != 0
 }
 
 // TrendStates is Trend of the states that each passes to its function, in order, until the function returns false. All
@@ -93,6 +101,9 @@ func TrendStates(
 	again func() ([]classify.Classifier, []classify.Filter),
 	most int,
 ) (*TrendReport, error) {
+	if by, filters := again(); needsRefs(by, filters) {
+		return nil, ErrRefs
+	}
 	t := newTrend()
 	if by, filters := again(); classify.Outlines(by, filters) {
 		t.outline, t.sampling = classify.NewOutline(by, filters), samples

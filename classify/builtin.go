@@ -3,6 +3,7 @@ package classify
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,6 +53,11 @@ func number(args []string, def, most int) (int, error) {
 
 // builtins in the order in which they are listed: those of ICPE'18 Table 3 that a recording can answer first.
 func builtins() []builtin {
+	return slices.Concat(stateBuiltins(), refBuiltins())
+}
+
+// stateBuiltins look at the state of the heap alone.
+func stateBuiltins() []builtin {
 	return []builtin{
 		{Doc{"address", "[SIZE]", "one",
 			"The range of addresses that contains the object. SIZE is a power of two, by default 1 MiB.",
@@ -138,8 +144,6 @@ func builtins() []builtin {
 var absent = map[string]string{
 	"subsystem": "which part of the VM allocated an object (interpreter, compiled code, VM) can not be known " +
 		"on a stock VM",
-	"pointedfrom": "references are not part of the state of the heap (`heapcam holders` and `paths` show them)",
-	"pointsto":    "references are not part of the state of the heap (`heapcam holders` and `paths` show them)",
 }
 
 func makeAddress(args []string) (Classifier, error) {

@@ -38,7 +38,17 @@ const (
 	AttrAddr
 	AttrSite // stack, thread, confidence: known of sampled objects only
 
-	AttrAll = AttrSite<<1 - 1
+	// Of a reference listing (Tuple.Refs, World.Refs).
+	AttrReach
+	AttrRoot
+	AttrHolder
+	AttrRetained
+	AttrTo
+	AttrFrom
+	AttrHealth
+
+	AttrRefs = AttrReach | AttrRoot | AttrHolder | AttrRetained | AttrTo | AttrFrom | AttrHealth
+	AttrAll  = AttrHealth<<1 - 1
 )
 
 // Tuple is a distinct combination of properties and how many objects have it.
@@ -52,6 +62,7 @@ type Tuple struct {
 	AtLeast bool   // the birth is the newest possible
 	Space   int    // index of World.Spaces, -1 if none
 	Addr    uint64 // bytes, the start of the range asked for, with AttrAddr
+	Refs    uint32 // index of World.Refs, with AttrRefs
 
 	Objects, Bytes uint64 // that have it
 
@@ -91,6 +102,7 @@ type World struct {
 	Frames      map[uint64]trace.Frame
 	Threads     map[uint64]trace.Thread
 	Spaces      []Space
+	Refs        []Refs                            // by Tuple.Refs; the first is of objects of which nothing is known
 	Time        func(gc uint64) (time.Time, bool) // of the end of a collection; may be nil
 
 	names  map[uint32]string

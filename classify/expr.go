@@ -79,6 +79,13 @@ type env struct {
 	Thread     string                 `expr:"thread"`
 	Confidence string                 `expr:"confidence"`
 	Site       siteEnv                `expr:"site"`
+	Reachable  string                 `expr:"reachable"`
+	RootKind   string                 `expr:"rootkind"`
+	Holder     string                 `expr:"holder"`
+	Retained   int                    `expr:"retained"`
+	PointsTo   []string               `expr:"pointsto"`
+	From       []string               `expr:"pointedfrom"`
+	Health     string                 `expr:"health"`
 	Path       func(...any) Path      `expr:"path"`
 	Power      func(n int) string     `expr:"power"`
 	Match      func(s, p string) bool `expr:"glob"`
@@ -98,6 +105,8 @@ var properties = map[string]Attr{
 	"atleast": AttrBirth,
 	"birth":   AttrBirth, "space": AttrSpace, "spacetype": AttrSpace, "spacemode": AttrSpace, "address": AttrAddr,
 	"thread": AttrSite, "confidence": AttrSite,
+	"reachable": AttrReach, "rootkind": AttrRoot, "holder": AttrHolder, "retained": AttrRetained, "pointsto": AttrTo,
+	"pointedfrom": AttrFrom, "health": AttrHealth,
 	"site": AttrSite, "path": 0, "power": 0, "glob": 0,
 }
 

@@ -33,6 +33,7 @@ type seen struct {
 	sampled      bool
 	exact        bool
 	frame, thr   uint64
+	refs         uint32
 }
 
 type result struct {
@@ -70,6 +71,9 @@ func (r *runner) once(w *World, t *Tuple) (any, error) {
 	if r.a&AttrSite != 0 {
 		k.birth, k.atLeast = t.Birth, t.AtLeast
 		k.sampled, k.exact, k.frame, k.thr = t.Sampled, t.WObjects.Sum <= float64(t.Objects), t.Frame, t.Thread
+	}
+	if r.a&AttrRefs != 0 {
+		k.refs = t.Refs
 	}
 	x, ok := r.memo[k]
 	if !ok {
@@ -116,6 +120,9 @@ func (r *runner) run(w *World, t *Tuple) (out any, err error) {
 		e.Space, e.SpaceType, e.SpaceMode = s.Name, spaceType(s), spaceMode(s)
 	}
 	e.Address = int(t.Addr)
+	if r.a&AttrRefs != 0 {
+		e.refs(w.refs(t))
+	}
 	if r.a&AttrSite != 0 {
 		e.Thread, e.Site.Known = w.thread(t), t.Sampled
 		e.Confidence = "sampled"

@@ -21,6 +21,8 @@ type Node struct {
 	BytesLow  *uint64 `json:"bytes_low,omitempty"`
 	BytesHigh *uint64 `json:"bytes_high,omitempty"`
 	Children  []*Node `json:"children,omitempty"`
+	// Dead is garbage that was not collected yet; null: it is not known.
+	Dead *Dead `json:"dead,omitempty"`
 
 	// Level is the index of the classifier that gave the key. A hierarchy's inner node may have children of its own
 	// level and of the next.
@@ -143,6 +145,9 @@ func (n *Node) fold(least float64, depth int) *Node {
 			count++
 			small.Objects += x.Objects
 			small.Bytes += x.Bytes
+			if x.Dead != nil {
+				small.Dead = small.Dead.plus(x.Dead)
+			}
 			small.Estimated = small.Estimated || x.Estimated
 			continue
 		}

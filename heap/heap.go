@@ -46,6 +46,7 @@ type (
 	Names    = view.Names
 	Places   = view.Places
 	Sampling = view.Sampling
+	Labels   = view.Labels
 )
 
 // What View.Fold keeps apart, and MaxMarked, which numbers of collections must be below for View.MarkSpaces.
@@ -55,6 +56,7 @@ const (
 	WantSpace   = view.WantSpace
 	WantAddr    = view.WantAddr
 	WantSamples = view.WantSamples
+	WantLabel   = view.WantLabel
 	MaxMarked   = state.MaxMarked
 )
 

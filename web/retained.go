@@ -11,6 +11,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis/graph"
 	"github.com/heapcam/heapcam/analysis/retention"
+	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/heap/reflisting"
 )
@@ -48,6 +49,26 @@ func (s *Server) references(ctx context.Context) (*retention.Heap, error) {
 		}
 		return h, err
 	})
+}
+
+// labelled gives a state with what the newest reference listing knows of its objects, if the listing was taken after
+// the same collection.
+func (s *Server) labelled(ctx context.Context, st *state, a classify.Attr) (*state, error) {
+	h, err := s.references(ctx)
+	switch {
+	case errors.Is(err, reflisting.ErrNone):
+		return nil, badRequest{inField{"by", err}}
+	case err != nil:
+		return nil, err
+	case h.About.GC != st.c.GC:
+		return nil, badRequest{inField{"by", fmt.Errorf("the newest reference listing was taken after collection %d, "+
+			"not after collection %d", h.About.GC, st.c.GC)}}
+	}
+	labels, refs := h.Labels(a)
+	view, world := *st.r, *st.world
+	view.Labelled(labels)
+	world.Refs = refs
+	return &state{fmt.Sprint(st.key, "\x00", h.About.Number), &view, st.c, &world, st.spaces}, nil
 }
 
 // noListing is the answer where the recording has no reference listing.

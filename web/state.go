@@ -185,8 +185,13 @@ func (s *Server) grouped(ctx context.Context, ref string, q question) (*grouping
 	if err != nil {
 		return nil, err
 	}
+	a, grain := classify.Needs(by, filters)
+	if a&classify.AttrRefs != 0 {
+		if st, err = s.labelled(ctx, st, a); err != nil {
+			return nil, err
+		}
+	}
 	return s.data.groups.get(ctx, st.key+"\x00"+q.String(), func(ctx context.Context) (*grouping, error) {
-		a, grain := classify.Needs(by, filters)
 		ages := classify.Ages(by, filters)
 		key := fmt.Sprint(st.key, "\x00", a&classify.AttrAll, grain, ages)
 		ts, err := s.data.tuples.get(ctx, key, func(context.Context) ([]classify.Tuple, error) {

@@ -139,9 +139,13 @@ func pauseFields() (fs []field) {
 		func(s *session.Status) float64 { return seconds(s.UpNS) })
 	add(counter, "pause_seconds_total", "Pauses of the JVM, heapcam's part included.", "",
 		func(s *session.Status) float64 { return seconds(s.PauseNS) })
-	add(counter, "probe_pause_seconds_total", "Time that heapcam added to pauses, by the probe's clock.",
-		"Divide by `heapcam_up_seconds_total` for the share of wall time. If it is too high, set `overhead_cpu`.",
-		func(s *session.Status) float64 { return seconds(s.ProbeNS) })
+	add(counter, "probe_pause_seconds_total", "Time for which heapcam stopped the JVM, by the probe's clock.",
+		"What it added to pauses, and its own stops for reference listings. Divide by `heapcam_up_seconds_total` for "+
+			"the share of wall time. If it is too high, set `overhead_cpu`.",
+		func(s *session.Status) float64 { return seconds(s.ProbeNS + s.ReferencesNS) })
+	add(counter, "reference_pause_seconds_total", "Time for which reference listings stopped the JVM.",
+		"`heapcam_probe_pause_seconds_total` includes it. `max_reference_pause` limits each stop.",
+		func(s *session.Status) float64 { return seconds(s.ReferencesNS) })
 	add(counter, "probe_sampling_seconds_total", "CPU time that sampling took on the application's threads.",
 		"If it is too high, set a larger `sampling`.",
 		func(s *session.Status) float64 { return seconds(s.SampleNS) })

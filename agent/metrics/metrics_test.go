@@ -22,7 +22,7 @@ func source() Source {
 		Status: func() []session.Status {
 			return []session.Status{
 				{ID: "Shop-1-a", Name: "Shop", Phase: session.Recording, Depth: "full", TraceBytes: 4096,
-					ProbeNS: 2_500_000_000, Dropped: session.Drops{StoreEpochs: 3},
+					ProbeNS: 2_500_000_000, ReferencesNS: 500_000_000, Dropped: session.Drops{StoreEpochs: 3},
 					Quality: &session.Quality{Bytes: 100, Exact: 20, Unknown: 80},
 					Resource: trace.Resource{trace.AttrService: "shop", trace.AttrVersion: "1.2",
 						trace.AttrPod: "shop-1"}},
@@ -42,9 +42,9 @@ func TestMetrics(t *testing.T) {
 # TYPE heapcam_ring_bytes gauge
 heapcam_ring_bytes{jvm="Shop",recording="Shop-1-a"} 4096
 heapcam_ring_bytes{jvm="odd\n\"name\"",recording="odd\n\"name\"-2-b"} 0
-# HELP heapcam_probe_pause_seconds_total Time that heapcam added to pauses, by the probe's clock.
+# HELP heapcam_probe_pause_seconds_total Time for which heapcam stopped the JVM, by the probe's clock.
 # TYPE heapcam_probe_pause_seconds_total counter
-heapcam_probe_pause_seconds_total{jvm="Shop",recording="Shop-1-a"} 2.5
+heapcam_probe_pause_seconds_total{jvm="Shop",recording="Shop-1-a"} 3
 heapcam_probe_pause_seconds_total{jvm="odd\n\"name\"",recording="odd\n\"name\"-2-b"} 0
 # HELP heapcam_recording_info 1, with attributes of OpenTelemetry that say whose the recording is.
 # TYPE heapcam_recording_info gauge

@@ -6,8 +6,11 @@ const jvmRoots = "roots of the JVM itself that are neither classes, threads nor 
 
 // Settles says whether an object of the application that the listing did not reach is garbage: nothing is missing but
 // the JVM's own roots.
-func (l *Liveness) Settles() bool {
-	for _, m := range l.Missing {
+func (l *Liveness) Settles() bool { return Settles(l.Missing) }
+
+// Settles is Liveness.Settles of a listing with these parts missing.
+func Settles(missing []string) bool {
+	for _, m := range missing {
 		if m != jvmRoots {
 			return false
 		}

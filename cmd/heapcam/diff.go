@@ -146,7 +146,7 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 		return usage("--from is collection %d, which is after --to, collection %d: exchange them", from, to)
 	}
 	d, err := analysis.Diff(p.open(), from, to, o.by_, o.filters)
-	if errors.Is(err, analysis.ErrMoves) {
+	if errors.Is(err, analysis.ErrMoves) || errors.Is(err, analysis.ErrRefs) {
 		return usage("--by: %w", err)
 	}
 	if err != nil {

@@ -191,13 +191,15 @@ The verb groups the objects that were live after one collection, without eden, i
 bytes and their share; the largest node is first. ` + groupingHelp + `
 
 Figures are exact if no level uses allocation sites. Sites are known from samples, so below them figures are
-estimates, marked with ~. JSON and CSV give the bounds that contain the true number with 95 % probability. In a
+estimates, marked with ~. Where references were listed after the collection (heapcam references), the verb also shows
+how much of each group is garbage. JSON and CSV give the bounds that contain the true number with 95 % probability. In a
 recording with --sampling 0 all figures are exact, unless samples were lost. Objects whose site is not known have a
 group of their own, and so have objects that may be older than the recording. An object in several groups counts in
 each of them, and once in their parent: the groups may add up to more than the parent. ` + fileHelp,
 		Example: `  heapcam group incident.heapcam
   heapcam group --at peak --by 'package, type, ages' incident.heapcam
   heapcam group --by 'age > 9 ? "old" : "young", type' --where 'size >= 1024' incident.heapcam
+  heapcam group --by 'holder, type' --where 'retained > 1000' incident.heapcam
   heapcam group --list 'java.util.HashMap$Node' --by type incident.heapcam
   heapcam group --json incident.heapcam | jq '.tree.children[0]'`,
 		Args: exactly(1, readingArg),
@@ -239,13 +241,22 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 	}
 	defer rec.Close()
 	needs, _ := classify.Needs(o.by_, o.filters)
-	r, c, known, err := stateAt(rec, o.at, needs == 0 && o.list == "")
+	lists := listingsOf(rec)
+	r, c, known, err := stateAt(rec, o.at, needs == 0 && o.list == "" && len(lists.gcs) == 0)
 	if err != nil {
 		return err
 	}
 	world, spaces := analysis.World(r, c)
+	garbage, err := lists.label(r, c.GC, world, needs)
+	if err != nil {
+		return err
+	}
 	world.LostSamples = known != nil && known.Lost
-	g, err := analysis.Group(r, c, world, spaces, o.by_, o.filters)
+	grouped := analysis.Group
+	if garbage && o.list == "" {
+		grouped = analysis.GroupApart
+	}
+	g, err := grouped(r, c, world, spaces, o.by_, o.filters)
 	if err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)
 	}
@@ -274,6 +285,10 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 	}
 	ui.Fprintf(w, "\n")
 	o.table(w, g.Tree)
+	if garbage {
+		ui.Fprintf(w, "\n")
+		ui.Paragraph(w, "", 0, "GARBAGE: part of the bytes that nothing keeps alive. It has not been collected yet.")
+	}
 	if needs&classify.AttrSite != 0 {
 		ui.Fprintf(w, "\n")
 		ui.Paragraph(w, "Sites known:", 13, known.Newest.Sentence())
@@ -291,7 +306,18 @@ func (o *groupOptions) table(w io.Writer, root *classify.Node) {
 	if o.fold > 0 {
 		root = root.Fold(float64(o.fold))
 	}
-	ui.Fprintf(w, "%12s  %11s  %8s  %s\n", "OBJECTS", "BYTES", "SHARE", "GROUP")
+	dead := func(*classify.Dead) ui.Text { return "" }
+	if root.Dead != nil {
+		dead = func(d *classify.Dead) ui.Text {
+			if d == nil {
+				d = &classify.Dead{}
+			}
+			return ui.Sprintf("%11s  ", ui.Bytes(d.Bytes))
+		}
+		ui.Fprintf(w, "%12s  %11s  %11s  %8s  %s\n", "OBJECTS", "BYTES", "GARBAGE", "SHARE", "GROUP")
+	} else {
+		ui.Fprintf(w, "%12s  %11s  %8s  %s\n", "OBJECTS", "BYTES", "SHARE", "GROUP")
+	}
 	all := max(root.Bytes, 1)
 	root.Walk(func(path []string, n *classify.Node) bool {
 		mark := ""
@@ -302,8 +328,8 @@ func (o *groupOptions) table(w io.Writer, root *classify.Node) {
 		if len(path) > 0 {
 			indent = ui.Text(strings.Repeat("  ", len(path)-1) + "• ")
 		}
-		ui.Beside(w, ui.Sprintf("%12s  %11s  %8s  %s", mark+strconv.FormatUint(n.Objects, 10), mark+ui.Bytes(n.Bytes),
-			ui.Part(n.Bytes, all), indent), ui.Sprintf("%s", n.Key))
+		ui.Beside(w, ui.Sprintf("%12s  %11s  %s%8s  %s", mark+strconv.FormatUint(n.Objects, 10), mark+ui.Bytes(n.Bytes),
+			dead(n.Dead), ui.Part(n.Bytes, all), indent), ui.Sprintf("%s", n.Key))
 		return o.depth == 0 || len(path) < o.depth
 	})
 }
@@ -367,8 +393,10 @@ path(KEY, …) for a hierarchy, power(N) for ranges of powers of two, and glob(T
 several keys; an empty list puts it into (others). An evaluation that needs too much memory or time ends with an
 error.
 
-Two classifiers of other tools are missing: which part of the VM allocated an object, because a stock JVM does not say
-it; and references, for which there are ` + "`heapcam holders` and `heapcam paths`.",
+With a reference listing after the collection there are also reachable, rootkind, holder, retained, pointsto,
+pointedfrom and health, as classifiers and as properties: ` + "`retained > 1000000`, `\"byte[]\" in pointsto`" + `.
+
+One classifier of other tools is missing: which part of the VM allocated an object. A stock JVM does not say it.`,
 		Example: "  heapcam classifiers\n  heapcam classifiers --json | jq -r '.classifiers[].name'",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -164,6 +164,11 @@ func (o *retaining) filtered(rec *ringstore.Recording, h *retention.Heap) ([]gra
 		return nil, err
 	}
 	world, spaces := analysis.World(v, c)
+	if f.Needs&classify.AttrRefs != 0 {
+		labels, refs := h.Labels(f.Needs)
+		v.Labelled(labels)
+		world.Refs = refs
+	}
 	filters := []classify.Filter{f}
 	g, err := analysis.Group(v, c, world, spaces, by, filters)
 	if err != nil {

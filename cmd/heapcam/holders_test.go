@@ -162,3 +162,41 @@ func TestGarbageIsApart(t *testing.T) {
 		t.Errorf("the report:\n%s", out)
 	}
 }
+
+// TestGroupByReferences: group and diff say what is garbage, and group by what a reference listing knows of objects.
+func TestGroupByReferences(t *testing.T) {
+	dir, _, _ := shop(t, "")
+	for _, c := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{"group", dir, "--by", "type", "--fold", "0"}, 0, []string{"GARBAGE", "96 B", "• app.Order"}},
+		{[]string{"group", dir, "--by", "reachable, type", "--fold", "0"}, 0, []string{"• strong", "• soft",
+			"• unreachable"}},
+		{[]string{"group", dir, "--by", "holder, type", "--fold", "0"}, 0, []string{"• static app.Shop.cache\n"}},
+		{[]string{"group", dir, "--by", "rootkind", "--fold", "0"}, 0, []string{"• class loader", "• stack local"}},
+		{[]string{"group", dir, "--by", "retained", "--fold", "0"}, 0, []string{"• 32–63 B"}},
+		{[]string{"group", dir, "--by", "pointedfrom(short)", "--where", `type == "app.Order"`,
+			"--fold", "0"}, 0, []string{"• Object[]", "• SoftReference"}},
+		{[]string{"group", dir, "--by", "pointsto, type", "--fold", "0"}, 0, []string{"• app.Order", "• app.Map"}},
+		{[]string{"group", dir, "--by", "health", "--where", `"app.Order" in pointsto && retained > 100`}, 0,
+			[]string{"• used"}},
+		{[]string{"group", dir, "--by", "type", "--where", `reachable == "unreachable"`}, 0, []string{"3 objects"}},
+		{[]string{"group", dir, "--list", "unreachable/app.Order", "--by", "reachable, type"}, 0, []string{
+			"app.Order"}},
+		{[]string{"group", dir, "--by", "type", "--json"}, 0, []string{`"dead": {`}},
+		{[]string{"holders", dir, "--where", `reachable == "soft"`}, 0, []string{"static app.Shop.soft"}},
+		{[]string{"diff", dir, "--by", "reachable"}, exitUsage, []string{"heapcam group"}},
+		{[]string{"trend", dir, "--by", "retained"}, exitUsage, []string{"heapcam group"}},
+		{[]string{"group", "../../web/testdata/window.heapcam", "--by", "reachable"}, exitNotFound, []string{
+			"no reference listing"}},
+	} {
+		out, code := heapcam(c.args...)
+		for _, w := range c.want {
+			if code != c.code || !strings.Contains(out, w) {
+				t.Errorf("%v: status %d, want %d with %q:\n%s", c.args[2:], code, c.code, w, out)
+			}
+		}
+	}
+}

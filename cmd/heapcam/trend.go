@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -79,6 +80,9 @@ func (o *trendOptions) run(c *cobra.Command, path string) error {
 		return nil
 	}
 	t, err := analysis.Trend(p.open(), o.again, o.top)
+	if errors.Is(err, analysis.ErrRefs) {
+		return usage("--by: %w", err)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)
 	}

@@ -60,7 +60,7 @@ func (v *View) foldSites() ([]Folded, error) {
 		if !x.At(v.GC) {
 			continue
 		}
-		k := foldKey{uint32(x.Sample.Type), era(x.Birth, first), -1, 0}
+		k := foldKey{uint32(x.Sample.Type), era(x.Birth, first), -1, 0, 0}
 		n := left.at(uint64(k.group)<<32 | uint64(k.birth))
 		n.objects--
 		n.words -= x.Sample.Size / 8

@@ -18,6 +18,7 @@ const (
 	WantSpace
 	WantAddr
 	WantSamples // stack and thread of sampled objects, and with them whether the birth is after View.First
+	WantLabel   // of View.Labelled
 )
 
 // Folded is a distinct combination of properties. What was not wanted is zero, Space -1.
@@ -31,6 +32,7 @@ type Folded struct {
 	// is not known
 	Was            uint64
 	Addr           uint64 // words, the start of its range
+	Label          uint32
 	Objects, Bytes uint64
 
 	Sampled       bool

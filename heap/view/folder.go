@@ -114,7 +114,8 @@ func (f *folder) chunk(k uint64, c *state.Chunk) {
 		if end < base+state.ChunkWords {
 			j, _ = slices.BinarySearch(c.Off, uint16(end-base))
 		}
-		if f.stretch(c, i, j, space, addr); f.err != nil {
+		f.labelled(base, c.Off, i, j, func(i, j int, label uint32) { f.stretch(c, i, j, f.table(space, addr, label)) })
+		if f.err != nil {
 			return
 		}
 		i = j
@@ -141,12 +142,12 @@ func count(dense, codes, touched []uint32) []uint32 {
 	return touched
 }
 
-// table gives the table of a space and range, which dense counts for from then on.
-func (f *folder) table(space int32, addr uint64) *foldTable {
-	tk := [2]uint64{uint64(uint32(space)), addr}
+// table gives the table of a space, range and label, which dense counts for from then on.
+func (f *folder) table(space int32, addr uint64, label uint32) *foldTable {
+	tk := [2]uint64{uint64(label)<<32 | uint64(uint32(space)), addr}
 	t := f.tables[tk]
 	if t == nil {
-		t = &foldTable{space: space, addr: addr}
+		t = &foldTable{space: space, label: label, addr: addr}
 		f.tables[tk] = t
 	}
 	if t != f.cur {
@@ -156,8 +157,7 @@ func (f *folder) table(space int32, addr uint64) *foldTable {
 	return t
 }
 
-func (f *folder) stretch(c *state.Chunk, i, j int, space int32, addr uint64) {
-	t := f.table(space, addr)
+func (f *folder) stretch(c *state.Chunk, i, j int, t *foldTable) {
 	before := t.used
 	words := f.s.Codes.Words
 	if c.Birth == nil || f.want&WantBirth == 0 {
@@ -234,7 +234,8 @@ func (f *folder) samples(c *state.Chunk, i, j int, t *foldTable) {
 		n := t.at(uint64(g)<<32 | uint64(birth))
 		n.objects--
 		n.words -= f.s.Codes.Words[code]
-		f.sampled.add(foldSampled{foldKey{g, birth, t.space, t.addr}, x.Frame, x.Thread}, x, f.s.Codes.Words[code]*8)
+		k := foldKey{g, birth, t.space, t.label, t.addr}
+		f.sampled.add(foldSampled{k, x.Frame, x.Thread}, x, f.s.Codes.Words[code]*8)
 	}
 }
 
@@ -275,7 +276,7 @@ func (f *folder) result() ([]Folded, error) {
 	}
 	describe := func(d *Folded, k foldKey) {
 		code := first[k.group] - 1
-		d.Type, d.Space, d.Addr = f.s.Codes.Type[code], int(k.space), k.addr
+		d.Type, d.Space, d.Addr, d.Label = f.s.Codes.Type[code], int(k.space), k.addr, k.label
 		if f.want&WantLength != 0 {
 			d.Length, d.Words = f.s.Codes.Length[code], f.s.Codes.Words[code]
 		}
@@ -295,7 +296,7 @@ func (f *folder) result() ([]Folded, error) {
 		for i, key := range t.keys {
 			if n := t.count[i]; key != 0 && n.objects > 0 {
 				d := Folded{Objects: n.objects, Bytes: n.words * 8}
-				describe(&d, foldKey{uint32((key - 1) >> 32), uint32(key - 1), t.space, t.addr})
+				describe(&d, foldKey{uint32((key - 1) >> 32), uint32(key - 1), t.space, t.label, t.addr})
 				out = append(out, d)
 			}
 		}

@@ -211,7 +211,7 @@ func (f *folder) parts(keys []uint64) (out []part, work int) {
 		}
 		x := part{keys: keys[:n], space: -1}
 		keys = keys[n:]
-		if f.want&WantAddr == 0 {
+		if f.want&(WantAddr|WantLabel) == 0 {
 			x.tally = f.v.tallied(k)
 		}
 		for _, t := range x.tally {
@@ -257,7 +257,7 @@ func (f *folder) part(x part) {
 		}
 		return
 	}
-	t := f.table(x.space, 0)
+	t := f.table(x.space, 0, 0)
 	before := t.used
 	for _, y := range x.tally {
 		birth := uint32(0)

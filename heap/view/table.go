@@ -11,6 +11,7 @@ import (
 type foldKey struct {
 	group, birth uint32 // birth with the mark
 	space        int32
+	label        uint32
 	addr         uint64
 }
 
@@ -26,6 +27,7 @@ type foldSampled struct {
 // part of a table: of one space and range of addresses.
 type foldTable struct {
 	space int32
+	label uint32
 	addr  uint64
 	keys  []uint64 // group<<32|birth, +1; 0 is empty
 	count []cell
@@ -84,7 +86,7 @@ type takenSample struct {
 func (k *foldSampled) hash() uint64 {
 	const m = 0x9e3779b97f4a7c15
 	h := (k.frame ^ k.thread<<40 ^ uint64(k.group)<<20) * m
-	h = (h ^ h>>29 ^ uint64(k.birth)<<32 ^ k.addr ^ uint64(uint32(k.space))) * m
+	h = (h ^ h>>29 ^ uint64(k.birth)<<32 ^ k.addr ^ uint64(uint32(k.space)) ^ uint64(k.label)<<16) * m
 	return h ^ h>>32
 }
 

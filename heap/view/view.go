@@ -40,9 +40,10 @@ type View struct {
 	Uncompacted bool
 	Live        map[uint64]*samples.Sample // nil in a view that was frozen: ask Sample
 
-	lives *samples.Lives // of a view that was frozen, in place of Live
-	pages map[uint64]*page
-	born  []bornCount // of counts that can be folded by sites
+	lives  *samples.Lives // of a view that was frozen, in place of Live
+	labels *Labels
+	pages  map[uint64]*page
+	born   []bornCount // of counts that can be folded by sites
 }
 
 // Sample gives the sample of that id if it is live: resolved and not known dead; nil if not.
@@ -81,6 +82,12 @@ func (v *View) EachSample(f func(addr uint64, s *samples.Sample)) {
 		}
 	}
 }
+
+// Labelled gives the objects of the view labels, for WantLabel; nil takes them away.
+func (v *View) Labelled(l *Labels) { v.labels = l }
+
+// Label gives the label of the object at a word from the heap base.
+func (v *View) Label(word uint64) uint32 { return v.labels.Of(word) }
 
 // Share lets v fold pages of objects that have not changed since the frozen view from with what is counted of them.
 func (v *View) Share(from *View) { v.pages = from.pages }
