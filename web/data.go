@@ -228,6 +228,12 @@ type Overview struct {
 	Headlines []Headline           `json:"headlines"`
 	Report    *analysis.Report     `json:"report"` // as `heapcam report --json`
 	Incidents []ringstore.Incident `json:"incidents"`
+	Before    *Earlier             `json:"before,omitempty"` // the recording that this one is compared with
+}
+
+// Earlier names the recording from before a change.
+type Earlier struct {
+	Title string `json:"title"`
 }
 
 // overview answers from the cache unless the recording has grown.
@@ -238,6 +244,9 @@ func (s *Server) overview(r *http.Request) (any, error) {
 			CanPull: s.cfg.Pull != nil, Incidents: []ringstore.Incident{}}
 		if s.cfg.Incidents != nil {
 			v.Incidents = append(v.Incidents, s.cfg.Incidents()...)
+		}
+		if s.before != nil {
+			v.Before = &Earlier{s.before.cfg.Title}
 		}
 		report := func() (*analysis.Report, error) { return s.data.report(ctx) }
 		var err error

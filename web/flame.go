@@ -35,9 +35,15 @@ type flameNode struct {
 	Objects   uint64       `json:"objects"`
 	Estimated bool         `json:"estimated,omitempty"`
 	Children  []*flameNode `json:"children,omitempty"`
+	// the figures before, where two states are compared
+	Was        uint64 `json:"before_bytes,omitempty"`
+	WasObjects uint64 `json:"before_objects,omitempty"`
 
 	by map[string]*flameNode
 }
+
+// width is what the width of a node shows: its bytes, before and after if two states are compared.
+func (n *flameNode) width() uint64 { return n.Bytes + n.Was }
 
 // step is a key on the way to a group.
 type step struct{ key, kind string }
@@ -48,6 +54,7 @@ type stack struct {
 	before, frames, after []step
 	bytes, objects        uint64
 	estimated             bool
+	was                   bool // of the state before, where two are compared
 }
 
 // flameReply is the answer to api/flame.
@@ -68,12 +75,7 @@ func (s *Server) flame(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if r.FormValue("fold") != "" {
-		folded := make([]stack, len(stacks))
-		for i, x := range stacks {
-			x.frames = foldFrames(x.frames)
-			folded[i] = x
-		}
-		stacks = folded
+		stacks = foldAll(stacks)
 	}
 	rep := flameReply{At: gc, Order: cmp.Or(r.FormValue("order"), "root"), Sites: hasSites}
 	if f := r.FormValue("frame"); f != "" {
@@ -81,20 +83,28 @@ func (s *Server) flame(r *http.Request) (any, error) {
 		rep.Tree, rep.Callers = rep.Tree.cut(rep.Tree.Bytes), rep.Callers.cut(rep.Callers.Bytes)
 		return rep, nil
 	}
-	tree := flameOf(stacks, rep.Order == "root")
-	path, err := pathOf(or(r.FormValue("path"), "[]"))
+	tree, err := flameOf(stacks, rep.Order == "root").below(r.FormValue("path"))
+	if err != nil {
+		return nil, err
+	}
+	rep.Tree = tree.cut(tree.Bytes)
+	return rep, nil
+}
+
+// below finds the node at a path, which is a JSON list of keys; "" is the node itself.
+func (n *flameNode) below(p string) (*flameNode, error) {
+	path, err := pathOf(or(p, "[]"))
 	if err != nil {
 		return nil, err
 	}
 	for _, k := range path {
-		i := slices.IndexFunc(tree.Children, func(c *flameNode) bool { return c.Key == k })
-		if i < 0 {
+		c := n.by[k]
+		if c == nil {
 			return nil, badRequest{fmt.Errorf("there is no group %s in this flame graph", k)}
 		}
-		tree = tree.Children[i]
+		n = c
 	}
-	rep.Tree = tree.cut(tree.Bytes)
-	return rep, nil
+	return n, nil
 }
 
 // stacks returns the groups of a state with all frames of their sites, from the cache or from a grouping.
@@ -201,10 +211,24 @@ func foldFrames(frames []step) []step {
 	return out
 }
 
+func foldAll(stacks []stack) []stack {
+	folded := make([]stack, len(stacks))
+	for i, x := range stacks {
+		x.frames = foldFrames(x.frames)
+		folded[i] = x
+	}
+	return folded
+}
+
 // add adds to the node and its descendants along the keys.
 func (n *flameNode) add(keys []step, x *stack) {
 	for i := 0; ; i++ {
-		n.Bytes, n.Objects, n.Estimated = n.Bytes+x.bytes, n.Objects+x.objects, n.Estimated || x.estimated
+		n.Estimated = n.Estimated || x.estimated
+		if x.was {
+			n.Was, n.WasObjects = n.Was+x.bytes, n.WasObjects+x.objects
+		} else {
+			n.Bytes, n.Objects = n.Bytes+x.bytes, n.Objects+x.objects
+		}
 		if i == len(keys) {
 			return
 		}
@@ -273,10 +297,10 @@ func (n *flameNode) cut(all uint64) *flameNode {
 		out.by, out.Children = nil, nil
 		kids := slices.Clone(n.Children)
 		slices.SortStableFunc(kids, func(a, b *flameNode) int {
-			return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Key, b.Key))
+			return cmp.Or(cmp.Compare(b.width(), a.width()), cmp.Compare(a.Key, b.Key))
 		})
 		for _, c := range kids {
-			if c.Bytes < max(all/flameLeast, 1) || left == 0 || depth == maxPath {
+			if c.width() < max(all/flameLeast, 1) || left == 0 || depth == maxPath {
 				break
 			}
 			left--

@@ -48,12 +48,8 @@ func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
 			rep.Account(took)
 		}
 	}()
-	o := leak.Options{MinGrowth: leak.DefaultMinGrowth}
-	if d.s.cfg.Leaks != nil {
-		given, done := d.s.cfg.Leaks()
-		defer done()
-		o = given
-	}
+	o, done := d.s.leakOptions()
+	defer done()
 	replay := metering(d.s.cfg.Open, took)
 	if d.s.cfg.OpenCensus != nil {
 		replay = d.s.cfg.Open

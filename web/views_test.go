@@ -199,23 +199,6 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestDiff: the figures are those of `heapcam diff`.
-func TestDiff(t *testing.T) {
-	p := open(t, view(t, window)+"#diff?from=5&to=40&by=type")
-	d := verb[analysis.DiffReport](t, "diff", "--json", "--from", "5", "--to", "40", "--by", "type", window)
-	p.see("#head", "died")
-	p.click("main .bar button[aria-pressed]")
-	p.until("location.hash.includes('unit=objects')")
-	for i, c := range d.Tree.Children[:10] {
-		p.until(fmt.Sprintf(`document.querySelectorAll('#diff tbody tr')[%d]?.cells[3].innerText
-			.replace(/[,~]/g, '').startsWith('%d')`, i, c.Objects.Born.Low))
-		p.until(fmt.Sprintf("document.querySelectorAll('#diff tbody tr')[%d].innerText.includes(%q)", i, c.Key))
-	}
-	p.do(cdp.SetValue(cdp.ID("query"), "address"), cdp.Focus(cdp.ID("query")), cdp.KeyEvent(kb.Enter))
-	p.see("#query-error", "group by address")
-	p.quiet("422")
-}
-
 // TestTrends: the groups are those of `heapcam trend`; the page shows one group's curves, and survival curves.
 func TestTrends(t *testing.T) {
 	p := open(t, view(t, window)+"#trends")
@@ -327,7 +310,8 @@ func TestAccessible(t *testing.T) {
 	p.see("#hero", "Window")
 	p.do(cdp.Evaluate[cdp.Void](string(axe)))
 	views := []string{"overview", "overview?at=10", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "diff",
-		"trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "retained", "coverage", "glossary"}
+		"trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "retained", "cost",
+		"coverage", "glossary"}
 	for _, th := range []string{"light", "dark"} {
 		if th == "dark" && !full {
 			t.Log("not run: accessibility in the dark but for two views (HEAPCAM_FULL=1)")
@@ -342,7 +326,7 @@ func TestAccessible(t *testing.T) {
 			p.until(fmt.Sprintf("document.documentElement.dataset.theme === %q && "+
 				"document.querySelector('#nav a[aria-current]').hash.startsWith('#%s')", th, strings.Split(v, "?")[0]))
 			p.until("document.querySelector('#tree tbody tr, #timeline canvas, #leaks, #words, #terms, #diff, ' + " +
-				"'#trend, #head')")
+				"'#trend, #head, #threads')")
 			for _, f := range js[[]string](p, `axe.run({ resultTypes: ['violations'] }).then(r => r.violations
 				.filter(v => v.impact === 'serious' || v.impact === 'critical')
 				.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3)

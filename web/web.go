@@ -73,6 +73,8 @@ type Config struct {
 	Pull func(ctx context.Context, w io.Writer) error
 	// Incidents returns the incidents of this recording.
 	Incidents func() []ringstore.Incident
+	// Before is the recording from before a change, with which this one is compared; nil: there is none.
+	Before *Config
 	// Idle is called when all requests were answered and no new one arrived for a moment.
 	Idle func()
 }
@@ -86,17 +88,23 @@ type Server struct {
 	ctx   context.Context // ends with the server
 	stop  context.CancelFunc
 	watch sync.WaitGroup
-	hub   hub
+	hub   *hub
 	idle  idle
+	// of the recording that this one is compared with; nil: there is none. It serves no requests.
+	before *Server
 }
 
 // New makes a server with a random token.
 func New(cfg Config) *Server {
 	b := make([]byte, 18)
 	rand.Read(b)
-	s := &Server{cfg: cfg, token: base64.RawURLEncoding.EncodeToString(b), mux: http.NewServeMux()}
+	s := &Server{cfg: cfg, token: base64.RawURLEncoding.EncodeToString(b), mux: http.NewServeMux(), hub: &hub{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.data.init(s)
+	if cfg.Before != nil {
+		s.before = &Server{cfg: *cfg.Before, hub: s.hub, ctx: s.ctx}
+		s.before.data.init(s.before)
+	}
 	s.idle.f = cfg.Idle
 	s.routes()
 	if cfg.Version != nil {
@@ -202,6 +210,9 @@ func (s *Server) routes() {
 	api("GET /api/classifiers", s.classifiers)
 	s.mux.Handle("GET /api/export", file(s.export))
 	api("GET /api/diff", s.diff)
+	api("GET /api/change", s.change)
+	api("GET /api/compare", s.compare)
+	api("GET /api/cost", s.cost)
 	api("GET /api/trend", s.trend)
 	api("GET /api/survival", s.survival)
 	s.mux.Handle("GET /api/export-diff", file(s.exportDiff))

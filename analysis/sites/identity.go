@@ -3,6 +3,7 @@ package sites
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
 	"strings"
 )
 
@@ -31,4 +32,15 @@ func unnumbered(method string) string {
 		}
 	}
 	return method
+}
+
+var (
+	lineOf   = regexp.MustCompile(`:\d+\)$`)
+	numberOf = regexp.MustCompile(`(\.(?:lambda|access)\$(?:[^(]*\$)?)\d+\(`)
+)
+
+// Unlined is a frame's text without its line and without the numbers that ID leaves out: the method's name in two
+// builds.
+func Unlined(frame string) string {
+	return numberOf.ReplaceAllString(lineOf.ReplaceAllString(frame, ")"), "$1(")
 }

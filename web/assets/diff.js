@@ -1,12 +1,20 @@
-// Diff: what died, survived and was born between two collections, as bars by group (ICPE'18, Figure 14).
-import { h, go, get, bytes, count, plural, change, when, save, state, notice, keys, unknown } from './lib.js';
+// Diff: what died, stayed and was born between two collections, as bars by group (ICPE'18, Figure 14), and as a flame
+// graph coloured by change. With two recordings it is the page of compare.js unless the address says otherwise.
+import { h, go, get, bytes, count, plural, change, when, save, state, notice, unknown } from './lib.js';
 import { TreeTable } from './tree.js';
 import { ask, showFieldError, classifiers, gcField, name } from './ask.js';
+import { net, bars, figures, range, Changes } from './change.js';
+import * as two from './compare.js';
 
 let box,
   data,
   table,
+  graph, // of changes
+  turn = 0, // counts the calls of show: the newest fills the page
   shown = '';
+
+const paired = (d, params) => Boolean(d.before) && params.get('pair') !== '0';
+const title = 'What changed between two collections';
 
 const known = () => data.report.collections.filter(c => c.known);
 const question = params => ({
@@ -19,10 +27,13 @@ const question = params => ({
 export async function show(main, d, params) {
   data = d;
   shown = '';
+  if (paired(d, params) && ++turn) return two.show(main, d, params);
+  const mine = ++turn;
   const list = (await classifiers()).filter(c => c.name !== 'address');
+  if (mine !== turn) return;
   if (!known().length) {
     main.append(
-      h('h2', {}, 'Diff between two collections'),
+      h('h2', {}, title),
       h('p', { class: 'quiet' }, unknown(d.report)),
     );
     return;
@@ -30,16 +41,19 @@ export async function show(main, d, params) {
   box = {
     top: h('div', {}),
     head: h('div', { id: 'head', 'aria-live': 'polite' }),
+    draw: h('section', { id: 'changes' }),
     table: h('div', { id: 'diff' }),
     list,
   };
-  main.append(h('h2', {}, 'Diff between two collections'), box.top, box.head, box.table);
+  graph = new Changes(box.draw, 'diff');
+  main.append(h('h2', {}, title), two.choice(d, false), box.head, box.top, box.draw, box.table);
   await update(d, params);
 }
 
 export async function update(d, params) {
   data = d;
-  if (!box) return;
+  if (paired(d, params) !== !box) return remake(d, params);
+  if (!box) return two.update(d, params);
   const mine = box;
   let open = new Set();
   try {
@@ -84,7 +98,7 @@ export async function update(d, params) {
     if (focus) document.getElementById(focus)?.focus();
   }
   const key = JSON.stringify([q, unit, params.get('tz')]);
-  if (key === shown) return;
+  if (key === shown) return draw(params);
   let r;
   try {
     r = await get('diff', q, 'diff');
@@ -99,30 +113,28 @@ export async function update(d, params) {
   const t = r.tree[unit],
     show = unit === 'bytes' ? bytes : count;
   box.head.replaceChildren(
+    net(r.tree),
     h(
       'p',
-      {},
+      { class: 'sub' },
       `From ${name(r.from)}, `,
       when(r.from.time),
       `, to ${name(r.to)}, `,
       when(r.to.time),
-      `: ${range(t.died, show)} died, ${range(t.permanent, show)} survived, ${range(t.born, show)} were born.`,
+      '.',
       r.identity_lost
         ? ` Because of full collections in between, heapcam does not know of ${plural(r.identity_lost, 'object')} ` +
-            `whether they survived or were born. So some figures are ranges.`
+            `whether they stayed or were born. So some figures are ranges; a whisker shows the range.`
         : '',
     ),
-    h('p', { class: 'sub bar' }, keys(
-      ['kdied', 'died: live after the first of the two collections, dead after the second'],
-      ['kperm', 'survived: live after both'],
-      ['kborn', 'born: allocated in between, live after the second'],
-    )),
+    h('div', { class: 'big' }, bars(t, null, 'All objects', show)),
+    figures(t, show),
   );
   box.table.replaceChildren();
-  const width = n => n[unit].died.value + n[unit].permanent.value + n[unit].born.value;
+  const width = n => n[unit].died.high + n[unit].permanent.high + n[unit].born.high;
   let widest = Math.max(1, ...(r.tree.children || []).map(width));
   const cell = k => ({
-    title: { died: 'Died', permanent: 'Survived', born: 'Born' }[k],
+    title: { died: 'Died', permanent: 'Stayed', born: 'Born' }[k],
     numeric: true,
     cell: n => (n.estimated ? '~' : '') + range(n[unit][k], show),
   });
@@ -132,48 +144,27 @@ export async function update(d, params) {
     changed: () => go('diff', { open: open.size ? JSON.stringify([...open]) : null }),
     more: async (p, skip) => (await get('diff', { ...q, path: JSON.stringify(p), skip })).tree,
     columns: [
-      cell('died'),
-      cell('permanent'),
-      cell('born'),
       {
         title: 'Net change',
         numeric: true,
-        cell: n => {
-          const v = n[unit].after.value - n[unit].before.value;
-          return change(v, show);
-        },
+        cell: n => h('b', {}, (n.estimated ? '~' : '') + change(n[unit].after.value - n[unit].before.value, show)),
       },
+      cell('died'),
+      cell('permanent'),
+      cell('born'),
       { title: 'In proportion', cell: n => bars(n[unit], widest, n.key, show) },
     ],
   });
   table.show(r.tree);
+  if (box === mine) await draw(params);
 }
 
-// range writes a figure, or its lower and upper bound.
-const range = (r, show) => (r.low === r.high ? show(r.value) : `${show(r.low)} to ${show(r.high)}`);
-
-function bars(c, widest, key, show) {
-  let x = 0;
-  const part = (k, v) => {
-    const w = (1000 * v) / widest;
-    const e = h('rect', { x, y: 1, width: w, height: 12, fill: `var(--${k})` });
-    x += w;
-    return w > 0 ? e : null;
-  };
-  return h(
-    'svg',
-    {
-      class: 'dpb',
-      viewBox: '0 0 1000 14',
-      preserveAspectRatio: 'none',
-      role: 'img',
-      'aria-label':
-        `${key}: died ${range(c.died, show)}, survived ${range(c.permanent, show)}, born ${range(c.born, show)}`,
-    },
-    part('died', c.died.value),
-    part('perm', c.permanent.value),
-    part('born', c.born.value),
-  );
+// draw makes the flame graph: by the groups of the table, and below them by allocation site.
+function draw(params) {
+  const q = question(params),
+    by = params.get('by');
+  return graph.draw({ from: q.from, to: q.to, by: by && !/\bsite\b/.test(by) ? by + ', site' : by, where: q.where },
+    params);
 }
 
 async function file(format) {
@@ -189,16 +180,17 @@ async function file(format) {
   save(/filename="([^"]+)"/.exec(r.headers.get('Content-Disposition'))?.[1] || 'heapcam.' + format, await r.blob());
 }
 
+async function remake(d, params) {
+  const main = document.getElementById('main').firstElementChild;
+  leave();
+  main.replaceChildren();
+  await show(main, d, params);
+}
+
 export function leave() {
-  box = table = null;
+  graph?.end();
+  two.leave();
+  box = table = graph = null;
   shown = '';
 }
-export async function refresh(d, params) {
-  if (!box) {
-    const main = document.getElementById('main').firstElementChild;
-    main.replaceChildren();
-    await show(main, d, params);
-    return;
-  }
-  await update(d, params);
-}
+export const refresh = (d, params) => (box ? update(d, params) : remake(d, params));

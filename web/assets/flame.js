@@ -53,8 +53,9 @@ function colour(n) {
 
 // Flame draws in a place of the page. pick(path) is called when a node is chosen, aside(node) for callers and callees.
 export class Flame {
-  constructor(parent, { label, pick, aside, total, up = false }) {
-    Object.assign(this, { pick, aside, total, up, match: null });
+  // size(node) is what the width of a node shows, paint(node) its colour, tell(box) the sentence about it.
+  constructor(parent, { label, pick, aside, total, up = false, size = n => n.bytes, paint = colour, tell }) {
+    Object.assign(this, { pick, aside, total, up, size, paint, tell, match: null });
     this.svg = h('svg', { class: 'flame', role: 'tree', 'aria-label': label, xmlns: 'http://www.w3.org/2000/svg' });
     this.about = h('p', { class: 'sub about', 'aria-live': 'polite' });
     this.note = h('span', { class: 'sub matched', role: 'status' });
@@ -79,9 +80,9 @@ export class Flame {
       const box = { n, parent, path, x, width, y };
       boxes.push(box);
       let at = x;
-      const sum = Math.max(n.bytes, 1);
+      const sum = Math.max(this.size(n), 1);
       for (const c of n.children || []) {
-        const cw = (width * c.bytes) / sum;
+        const cw = (width * this.size(c)) / sum;
         if (cw >= least) place(c, box, [...path, c.key], at, cw, y + 1);
         at += cw;
       }
@@ -106,7 +107,7 @@ export class Flame {
           mouseenter: () => this.say(b),
           focus: () => this.say(b),
         },
-        h('rect', { x: b.x, y: top(b), width: Math.max(b.width - 0.5, 0.5), height: high - 1, fill: colour(b.n) }),
+        h('rect', { x: b.x, y: top(b), width: Math.max(b.width - 0.5, 0.5), height: high - 1, fill: this.paint(b.n) }),
       );
       return b.e;
     });
@@ -117,6 +118,7 @@ export class Flame {
   }
 
   describe(b) {
+    if (this.tell) return this.tell(b);
     const of = b.parent ? `, ${share(b.n.bytes / Math.max(b.parent.n.bytes, 1))} of its parent` : '';
     return (
       `${b.n.key}: ${b.n.estimated ? '~' : ''}${bytes(b.n.bytes)}, ${plural(b.n.objects, 'object')}, ` +
@@ -137,10 +139,10 @@ export class Flame {
       const hit = !!match && b.parent !== null && match(b.n.key);
       const below = b.parent ? inside.get(b.parent) : false;
       inside.set(b, hit || below);
-      if (hit && !below) sum += b.n.bytes;
+      if (hit && !below) sum += this.size(b.n);
       b.e.setAttribute('class', !match || hit ? (hit ? 'hit' : '') : 'dim');
     }
-    this.note.textContent = match ? `${share(sum / Math.max(this.root.bytes, 1))} matched` : '';
+    this.note.textContent = match ? `${share(sum / Math.max(this.size(this.root), 1))} matched` : '';
   }
 
   key(e) {

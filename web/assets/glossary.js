@@ -2,7 +2,7 @@
 import { h } from './lib.js';
 
 const keys = [
-  ['1 to 8', 'Open a view, in the order of the links at the top of the page.'],
+  ['1 to 9', 'Open a view, in the order of the links at the top of the page.'],
   ['/', 'Move the focus to the search field, in a view that has one.'],
   ['Tab', 'Move the focus to the next chart, table, field or button.'],
   ['← →', 'In a chart: select the previous or next collection. In a table of groups: close or open a group.'],

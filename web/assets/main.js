@@ -21,12 +21,13 @@ import * as overview from './overview.js';
 import * as heap from './state.js';
 import * as diff from './diff.js';
 import * as trends from './trends.js';
+import * as cost from './cost.js';
 import * as coverage from './coverage.js';
 import * as leaks from './leaks.js';
 import * as retained from './retained.js';
 import * as glossary from './glossary.js';
 
-const views = { overview, leaks, state: heap, retained, diff, trends, coverage, glossary };
+const views = { overview, leaks, state: heap, retained, diff, trends, cost, coverage, glossary };
 const names = {
   overview: 'Overview',
   leaks: 'Leaks',
@@ -34,6 +35,7 @@ const names = {
   retained: 'Holders',
   diff: 'Diff',
   trends: 'Trends',
+  cost: 'Threads, cost',
   coverage: 'Site coverage',
   glossary: 'Glossary',
 };
@@ -316,7 +318,7 @@ document.getElementById('skip').addEventListener('click', e => {
 });
 document.addEventListener('keydown', e => {
   if (e.altKey || e.ctrlKey || e.metaKey || /INPUT|SELECT|TEXTAREA/.test(e.target.tagName)) return;
-  const i = '12345678'.indexOf(e.key);
+  const i = '123456789'.indexOf(e.key);
   const v = Object.keys(names).filter(v => views[v])[i];
   if (i >= 0 && v) {
     go(v, {}, false);
