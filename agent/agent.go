@@ -63,8 +63,9 @@ type Agent struct {
 	rates          *quota.SharedRate // of max_total_write_rate
 	limits         atomic.Pointer[session.Limits]
 	self           *quota.Process
-	spool          *spool.Spool               // nil: none
-	upload         *upload.Uploader           // nil: none
+	spool          *spool.Spool     // nil: none
+	upload         *upload.Uploader // nil: none
+	verdicts       verdicts
 	ringLogs       map[string]*zerolog.Logger // by folder
 
 	wg      sync.WaitGroup
@@ -212,6 +213,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.wg.Go(func() { a.watchIncidents(ctx) })
 	if a.upload != nil {
 		a.wg.Go(func() { a.upload.Run(ctx) })
+	}
+	if a.cfg.Judge != nil {
+		a.wg.Go(func() { a.judge(ctx) })
 	}
 	a.wg.Go(func() { a.takeOverOrphans(ctx) })
 	if len(a.cfg.Kept) > 0 {
@@ -376,7 +380,11 @@ func (a *Agent) Status() []session.Status {
 		}
 	}
 	slices.SortFunc(out, func(x, y session.Status) int { return strings.Compare(x.ID, y.ID) })
-	return append(out, a.ended...)
+	out = append(out, a.ended...)
+	for i := range out {
+		out[i].Verdict = a.verdicts.of(out[i].Session)
+	}
+	return out
 }
 
 // Of gives the sessions of the process with that pid (as we count) and start, those that have ended behind the others;

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -99,6 +100,9 @@ type Config struct {
 	Kept   []*os.File
 	// Upload, if set, says to which bucket incidents go.
 	Upload *upload.Config
+	// Judge, if set, reads the recording in a folder and says what leaks there. It is called after an incident was
+	// frozen, once at a time, and takes no part in recording. The agent fills in Incident and Time.
+	Judge func(ctx context.Context, dir string) (session.Verdict, error)
 	// Log receives the messages of package logs. The zero value is silent.
 	Log zerolog.Logger
 }

@@ -67,6 +67,7 @@ func (a *Agent) freeze(s *session.Session, reason string, listed ringstore.Liste
 		logs.Write(log, logs.IncidentFrozen, logs.Incident.Of(i.ID), logs.Cause.Of(reason), logs.Bytes.Of(i.Bytes),
 			logs.LeftOut.Of(i.Left), logs.Listed.Of(referencesOf(&i)))
 		s.Update(func(st *session.Status) { st.Incident = i.ID; st.Incidents++ })
+		a.askVerdict(&i)
 	}
 }
 
@@ -114,6 +115,7 @@ func (a *Agent) logIncidents() {
 			logs.Write(&a.cfg.Log, logs.IncidentFrozen, logs.Recording.Of(i.JVM), logs.Incident.Of(i.ID),
 				logs.Cause.Of(i.Reason), logs.Bytes.Of(i.Bytes), logs.LeftOut.Of(i.Left),
 				logs.Listed.Of(referencesOf(&i)))
+			a.askVerdict(&i)
 		}
 	}
 	if first || !maps.Equal(was, a.frozen) || int64(len(all)) != a.kept.Load() {

@@ -73,6 +73,12 @@ var (
 	IncidentNotFrozen = line(agent, "incident-not-frozen", fail, "cannot freeze an incident",
 		"Most often the disk is full, or `max_incidents_size` is reached. The window will be overwritten.",
 		"free space or remove incidents, then run `heapcam freeze` at once")
+	IncidentVerdict = line(agent, "incident-verdict", warn, "verdict on an incident",
+		"What leaks or fills the heap in the window of an incident, as `heapcam leaks` says it.",
+		"run `heapcam leaks` on the incident; `heapcam incidents` lists it")
+	IncidentNoVerdict = line(agent, "incident-no-verdict", info, "no verdict on an incident",
+		"Reading the incident took more memory or CPU time than the agent grants, or many incidents were frozen at "+
+			"once. The incident itself is complete.", "")
 	Uploaded = line(agent, "incident-uploaded", info, "incident uploaded",
 		"The bucket of `upload` has the incident.", "")
 	NotUploaded = line(agent, "incident-not-uploaded", warn, "cannot upload an incident",

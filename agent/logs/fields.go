@@ -67,9 +67,11 @@ var (
 	Incident = key("incident", "ID of the incident")
 	Listed   = key("references", "the incident's reference listing: the collection before it and its objects, or why "+
 		"there is none")
-	LeftOut = key("left_out", "ring files that are not in the incident")
-	Session = key("session", "session ID of the file")
-	Own     = key("recording_session", "session ID of the recording")
+	Headline = key("verdict", "the first line of `heapcam leaks`")
+	CPU      = key("cpu", "CPU time that it took")
+	LeftOut  = key("left_out", "ring files that are not in the incident")
+	Session  = key("session", "session ID of the file")
+	Own      = key("recording_session", "session ID of the recording")
 
 	Descriptor = key("descriptor", "name under which systemd keeps the shared ring")
 	Socket     = key("socket", "where the agent listens for `heapcam` commands")

@@ -11,6 +11,7 @@ package metrics
 //go:generate go test . -run TestReference -update
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -218,6 +219,14 @@ var (
 			"id, else pod, container, unit or user. "+
 			"Join it: `heapcam_live_bytes * on(recording) group_left(service, version) heapcam_recording_info`.",
 		ofJVM("service", "namespace", "version", "instance", "host")...)
+	leaks = define(gauge, "leak_bytes_per_second", "Growth of what leaks or fills the heap, in the newest incident.",
+		"Only verdicts of `heapcam leaks` have a series, for a day after their incident. `kind` is `leak`, "+
+			"`fills-heap` or `suspect`, which may be a cache. `site_id` names the allocation site, the same on every "+
+			"host. `class` is the class of the largest part. The agent exports the largest verdicts: 5 of a "+
+			"recording, 50 in all.",
+		ofJVM("service", "version", "kind", "site_id", "class")...)
+	leaksLeft = define(gauge, "leaks_left_out", "Verdicts that heapcam_leak_bytes_per_second leaves out.",
+		"`heapcam leaks` on the incident lists them.")
 	attachBad = define(counter, "attach_failures_total", "Failed attempts to attach of an agent with discover: "+
 		"true, by reason.",
 		"`reason` is `denied`, `refused`, `timeout` or `other`.", "reason")
@@ -250,8 +259,9 @@ var (
 )
 
 // others are the metrics that are not in fields.
-var others = []metric{lostEpochs, lostOther, coverage, syncPoints, depth, info, attachBad, recordings, notRec, frozen,
-	frozenSize, spoolLeft, spoolTaken, maxCPU, maxMemory, heldMemory, build}
+var others = []metric{lostEpochs, lostOther, coverage, syncPoints, depth, info, leaks, attachBad, recordings, notRec,
+	frozen, frozenSize, leaksLeft, spoolLeft, spoolTaken, uploadPending, uploadDone, uploadBytes, uploadFailed,
+	uploadDropped, maxCPU, maxMemory, heldMemory, build}
 
 var phases = []session.Phase{session.Recording, session.Paused, session.Silent, session.Refused, session.EndedPhase,
 	session.KilledPhase, session.ProbeStopped, session.Quarantined, session.Stopped}
@@ -272,7 +282,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, v, labels...)
 	}
 	byPhase := map[session.Phase]int{}
-	for _, s := range c.src.Status() {
+	all := c.src.Status()
+	putLeaks(put, all)
+	for _, s := range all {
 		byPhase[s.Phase]++
 		for _, f := range fields {
 			put(f.metric, f.value(&s), s.ID, s.Name)
@@ -346,6 +358,41 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		put(heldMemory, float64(s.Memory))
 	}
 	put(build, 1, c.src.Version)
+}
+
+// maxLeaks bounds the series of leaks.
+const maxLeaks = 50
+
+// putLeaks gives the largest leaks of all recordings, and how many they are not.
+func putLeaks(put func(m metric, v float64, labels ...string), all []session.Status) {
+	type leak struct {
+		session.Leak
+		of *session.Status
+	}
+	var list []leak
+	left := 0
+	for i := range all {
+		if v := all[i].Verdict; v != nil {
+			left += v.LeftOut
+			for _, l := range v.Leaks {
+				list = append(list, leak{l, &all[i]})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b leak) int { return cmp.Compare(b.BytesPerSecond, a.BytesPerSecond) })
+	type key struct{ id, site, kind, class string }
+	seen := map[key]bool{}
+	for _, l := range list {
+		k := key{l.of.ID, l.SiteID, l.Kind, l.Class}
+		if len(seen) == maxLeaks || seen[k] {
+			left++
+			continue
+		}
+		seen[k] = true
+		put(leaks, l.BytesPerSecond, l.of.ID, l.of.Name, l.of.Resource[trace.AttrService],
+			l.of.Resource[trace.AttrVersion], l.Kind, l.SiteID, l.Class)
+	}
+	put(leaksLeft, float64(left))
 }
 
 // uploads gives the metrics of uploads, if there are any.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -95,5 +96,34 @@ func TestHandler(t *testing.T) {
 	down = errors.New("it hangs")
 	if code, b := get("/healthz"); code != 503 || b != "it hangs\n" {
 		t.Errorf("%d %s", code, b)
+	}
+}
+
+// TestLeaks: series of leaks are those of verdicts, are bounded, and never twice the same.
+func TestLeaks(t *testing.T) {
+	src := source()
+	src.Status = func() (all []session.Status) {
+		for i := range 20 {
+			v := &session.Verdict{LeftOut: 1}
+			for k := range 5 {
+				v.Leaks = append(v.Leaks, session.Leak{Kind: "leak", Class: "demo.Entry", SiteID: strconv.Itoa(k / 2),
+					BytesPerSecond: float64(100*i + k)})
+			}
+			all = append(all, session.Status{ID: "Shop-" + strconv.Itoa(i), Name: "Shop", Verdict: v,
+				Resource: trace.Resource{trace.AttrService: "shop", trace.AttrVersion: "1.2"}})
+		}
+		return append(all, session.Status{ID: "quiet"})
+	}
+	if n := testutil.CollectAndCount(collector{src}, "heapcam_leak_bytes_per_second"); n != maxLeaks {
+		t.Errorf("%d series", n)
+	}
+	want := `
+# HELP heapcam_leaks_left_out Verdicts that heapcam_leak_bytes_per_second leaves out.
+# TYPE heapcam_leaks_left_out gauge
+heapcam_leaks_left_out 70
+`
+	err := testutil.CollectAndCompare(collector{src}, strings.NewReader(want), "heapcam_leaks_left_out")
+	if err != nil {
+		t.Error(err)
 	}
 }

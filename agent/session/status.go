@@ -139,8 +139,30 @@ type Status struct {
 	// that should have been; those too soon after another one are not meant
 	IncidentsFailed uint64 `json:"incidents_failed,omitempty"`
 
+	// Verdict on the newest incident; nil: there is none, or it is older than a day.
+	Verdict *Verdict `json:"verdict,omitempty"`
+
 	// Quality of the last collection, in bytes and objects; nil while unknown.
 	Quality *Quality `json:"coverage,omitempty"`
+}
+
+// Verdict is what the window of an incident shows.
+type Verdict struct {
+	Incident string    `json:"incident"` // its ID
+	Time     time.Time `json:"time"`     // when it was found
+	Headline string    `json:"headline"` // as `heapcam leaks` prints it
+	CPUNS    uint64    `json:"cpu_ns"`   // CPU time that reading the incident took
+	// Leaks are the largest verdicts, at most five; LeftOut is how many more there are.
+	Leaks   []Leak `json:"leaks,omitempty"`
+	LeftOut int    `json:"left_out,omitempty"`
+}
+
+// Leak is a verdict on one data structure.
+type Leak struct {
+	Kind           string  `json:"kind"`    // leak, suspect or fills-heap
+	Class          string  `json:"class"`   // of its largest part
+	SiteID         string  `json:"site_id"` // of the allocation site, the same on every host
+	BytesPerSecond float64 `json:"bytes_per_second"`
 }
 
 // Stuck says that the disk hangs, for this recording.

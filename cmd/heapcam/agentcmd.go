@@ -209,6 +209,7 @@ func (d *daemon) configure(kept []*os.File) {
 	d.config.Watch, d.config.Spool = []string{d.rings}, o.spool
 	d.config.Probe, d.config.Switch = probe.Version(), o.disabled
 	d.config.Upload = o.upload.config()
+	d.config.Judge = judge
 	o.limit(&d.config)
 	d.config.Kept = kept
 	if !svc.Store() {

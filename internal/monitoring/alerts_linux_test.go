@@ -57,6 +57,11 @@ var alertCases = map[string]alertCase{
 		quiet: []map[string]string{one(counter("heapcam_incidents_total"), "3x30"),
 			one(counter("heapcam_incidents_total"), "3x5 0x20")},
 	},
+	"HeapcamNewVersionLeaks": {
+		fires: versions(), at: "2000m",
+		labels:  map[string]string{"service": "shop", "version": "1.3", "site_id": "new", "class": "C"},
+		summary: "shop 1.3 leaks C, which the version before did not",
+	},
 	"HeapcamIncidentFailed": {
 		fires: one(counter("heapcam_incidents_failed_total"), "0x5 1x20"), at: "8m", labels: ofJVM,
 		summary: "heapcam could not keep an incident of Shop: the ring will overwrite the data",
@@ -133,6 +138,35 @@ var alertCases = map[string]alertCase{
 			one(`heapcam_jvms_not_recorded{`+onHost+`,why="failed"}`, "1x8 0x30"),
 		},
 	},
+}
+
+const (
+	before = "1x2400"
+	later  = "_x1800 1x600"
+)
+
+// versions are three services. shop has a new version, which leaks a site that the one before did not, another that it
+// did, and has a suspect; mail leaks in the only version that it ever had, and desk is new as a whole.
+func versions() map[string]string {
+	out := map[string]string{}
+	run := func(service, version, values string) {
+		out[`heapcam_recording_info{`+onJVM+`,service="`+service+`",version="`+version+`"}`] = values
+	}
+	leak := func(service, version, site, kind, values string) {
+		out[`heapcam_leak_bytes_per_second{`+onJVM+`,service="`+service+`",version="`+version+`",site_id="`+site+
+			`",class="C",kind="`+kind+`"}`] = values
+	}
+	run("shop", "1.2", before)
+	run("shop", "1.3", later)
+	leak("shop", "1.2", "old", "leak", "1x1200")
+	leak("shop", "1.3", "old", "leak", later)
+	leak("shop", "1.3", "new", "fills-heap", later)
+	leak("shop", "1.3", "cache", "suspect", later)
+	run("mail", "2", before)
+	leak("mail", "2", "m", "leak", later)
+	run("desk", "1", later)
+	leak("desk", "1", "d", "leak", later)
+	return out
 }
 
 func with(m map[string]string, k, v string) map[string]string {

@@ -1,24 +1,31 @@
 package monitoring
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/metrics"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/shmring/ringtest"
+	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
@@ -71,7 +78,8 @@ func TestRulesAndDashboard(t *testing.T) {
 	}
 	conf := filepath.Join(dir, "prometheus.yml")
 	text := fmt.Sprintf("global: {scrape_interval: 500ms, evaluation_interval: 500ms}\nrule_files: "+
-		"[%q]\nscrape_configs:\n- job_name: heapcam\n  static_configs:\n  - targets: [%q]\n", abs, agentAddr)
+		"[%q]\nscrape_configs:\n- job_name: heapcam\n  static_configs:\n  - targets: [%q, %q]\n", abs, agentAddr,
+		leaking(t))
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +105,21 @@ func TestRulesAndDashboard(t *testing.T) {
 		t.Errorf("rules: %v %s", err, b)
 	}
 }
+
+// leaking serves the metrics of an agent whose only JVM leaks.
+func leaking(t *testing.T) (address string) {
+	src := metrics.Source{Others: func() []api.Other { return nil }, Status: func() []session.Status {
+		return []session.Status{{ID: "Shop-1", Name: "Shop", Resource: trace.Resource{trace.AttrService: "shop",
+			trace.AttrVersion: "1.2"}, Verdict: &session.Verdict{Leaks: []session.Leak{{Kind: "leak",
+			Class: "demo.Entry", SiteID: "00c0ffee", BytesPerSecond: 1000}}}}}
+	}}
+	srv := httptest.NewServer(metrics.Handler(src, func(context.Context) error { return nil }))
+	t.Cleanup(srv.Close)
+	return srv.Listener.Addr().String()
+}
+
+// byHistory are the alerts that compare with earlier days: TestAlertsFire has their series.
+var byHistory = []string{"HeapcamNewVersionLeaks"}
 
 // comparison is what ends the expression of an alert: without it the query gives data even while nothing is wrong.
 var comparison = regexp.MustCompile(`^(.*) [<>] [0-9.]+$`)
@@ -129,7 +152,9 @@ func queries(t *testing.T) map[string]string {
 		if m == nil {
 			t.Fatalf("%s: %s ends in no comparison with a number", a.Alert, a.Expr)
 		}
-		out["alert "+a.Alert] = m[1]
+		if !slices.Contains(byHistory, a.Alert) {
+			out["alert "+a.Alert] = m[1]
+		}
 		// That the heading is there is package docs' to test.
 		if !strings.HasSuffix(a.Annotations["runbook_url"], "docs/reference/alerts.md#"+strings.ToLower(a.Alert)) {
 			t.Errorf("%s: runbook %q", a.Alert, a.Annotations["runbook_url"])

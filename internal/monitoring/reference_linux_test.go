@@ -55,6 +55,7 @@ func reference(t *testing.T) []byte {
 		expr := a.Expr
 		if len(expr) > 115 {
 			expr = strings.ReplaceAll(expr, " / ", "\n  / ")
+			expr = strings.NewReplacer(" unless ", "\n  unless ", " and on ", "\n  and on ").Replace(expr)
 		}
 		fmt.Fprintf(&b, "\n## `%s`\n\nSeverity: %s. %s\n\n```text\n%s\n```\n\n%s\n\n%s\n", a.Alert,
 			a.Labels["severity"], when, expr, folded("**Meaning.** "+meaning), folded("**What to do.** "+action))

@@ -1,0 +1,169 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/heapcam/heapcam/agent/logs"
+	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/ringstore"
+)
+
+const (
+	// verdictFor is how long a verdict is shown: a leak that was mended must not alarm for ever.
+	verdictFor = 24 * time.Hour
+	// maxLeaks bounds the leaks of one verdict, maxVerdicts the recordings that have one, maxAsked the incidents that
+	// wait for one.
+	maxLeaks    = 5
+	maxVerdicts = 256
+	maxAsked    = 16
+	// verdictShare is what verdicts may take of one core on average, verdictBurst what they may take at once: the
+	// first verdicts after a quiet time do not wait.
+	verdictShare = 0.01
+	verdictBurst = time.Minute
+)
+
+var errManyIncidents = errors.New("too many incidents wait for a verdict")
+
+// verdicts are the verdicts on incidents. The zero value has none.
+type verdicts struct {
+	mu    sync.Mutex
+	by    map[string]session.Verdict // by session
+	asked []ringstore.Incident       // that wait, oldest first
+	wake  chan struct{}
+}
+
+// of gives the verdict on a recording, nil: there is none, or it is too old.
+func (v *verdicts) of(session string) *session.Verdict {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if x, ok := v.by[session]; ok && time.Since(x.Time) < verdictFor {
+		return &x
+	}
+	return nil
+}
+
+// put keeps a verdict; the oldest ones make room.
+func (v *verdicts) put(of string, x session.Verdict) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.by == nil {
+		v.by = map[string]session.Verdict{}
+	}
+	v.by[of] = x
+	for len(v.by) > maxVerdicts {
+		oldest := ""
+		for s := range v.by {
+			if oldest == "" || v.by[s].Time.Before(v.by[oldest].Time) {
+				oldest = s
+			}
+		}
+		delete(v.by, oldest)
+	}
+}
+
+// waker gives the channel that says that something was asked.
+func (v *verdicts) waker() chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.wake == nil {
+		v.wake = make(chan struct{}, 1)
+	}
+	return v.wake
+}
+
+func (v *verdicts) next() (i ringstore.Incident, ok bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.asked) == 0 {
+		return i, false
+	}
+	i = v.asked[0]
+	v.asked = slices.Delete(v.asked, 0, 1)
+	return i, true
+}
+
+// ask has an incident judged; false: too many wait.
+func (v *verdicts) ask(i *ringstore.Incident) bool {
+	wake := v.waker()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.asked) >= maxAsked {
+		return false
+	}
+	v.asked = append(v.asked, *i)
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// askVerdict has an incident judged, without waiting for that.
+func (a *Agent) askVerdict(i *ringstore.Incident) {
+	if a.cfg.Judge != nil && !a.verdicts.ask(i) {
+		logs.Write(&a.cfg.Log, logs.IncidentNoVerdict, logs.Recording.Of(i.JVM), logs.Incident.Of(i.ID),
+			logs.Err.Of(errManyIncidents))
+	}
+}
+
+// judge finds the verdicts on incidents, one at a time, until ctx is done. On average that takes no more than
+// verdictShare of a core.
+func (a *Agent) judge(ctx context.Context) {
+	wake := a.verdicts.waker()
+	budget, at := verdictBurst, time.Now()
+	for ctx.Err() == nil {
+		now := time.Now()
+		budget, at = min(verdictBurst, budget+time.Duration(verdictShare*float64(now.Sub(at)))), now
+		if budget <= 0 {
+			pause(ctx, time.Duration(float64(-budget)/verdictShare)+time.Second)
+			continue
+		}
+		i, ok := a.verdicts.next()
+		if !ok {
+			select {
+			case <-ctx.Done():
+			case <-wake:
+			}
+			continue
+		}
+		budget -= a.judgeOne(ctx, &i)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// judgeOne finds the verdict on an incident, and says what that cost.
+func (a *Agent) judgeOne(ctx context.Context, i *ringstore.Incident) (cpu time.Duration) {
+	v, err := a.cfg.Judge(ctx, filepath.Join(a.cfg.Out, IncidentsName, i.ID))
+	cpu = time.Duration(v.CPUNS)
+	switch {
+	case ctx.Err() != nil:
+		return cpu
+	case err != nil:
+		logs.Write(&a.cfg.Log, logs.IncidentNoVerdict, logs.Recording.Of(i.JVM), logs.Incident.Of(i.ID),
+			logs.Err.Of(err), logs.CPU.Of(cpu.Round(time.Millisecond)))
+		return cpu
+	}
+	v.Incident, v.Time = i.ID, time.Now().UTC().Truncate(time.Millisecond)
+	slices.SortStableFunc(v.Leaks, func(x, y session.Leak) int {
+		return cmp.Compare(y.BytesPerSecond, x.BytesPerSecond)
+	})
+	if n := len(v.Leaks) - maxLeaks; n > 0 {
+		v.Leaks, v.LeftOut = v.Leaks[:maxLeaks], v.LeftOut+n
+	}
+	logs.Write(&a.cfg.Log, logs.IncidentVerdict, logs.Recording.Of(i.JVM), logs.Incident.Of(i.ID),
+		logs.Headline.Of(v.Headline), logs.CPU.Of(cpu.Round(time.Millisecond)))
+	a.verdicts.put(i.Session, v)
+	return cpu
+}

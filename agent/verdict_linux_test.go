@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/ringstore"
+)
+
+// judging runs an agent that judges incidents with f.
+func judging(t *testing.T, f func(dir string) (session.Verdict, error)) (*Agent, *logBuffer) {
+	var log logBuffer
+	a, err := New(Config{Out: filepath.Join(t.TempDir(), "out"), Watch: []string{t.TempDir()}, Log: zerolog.New(&log),
+		Judge: func(_ context.Context, dir string) (session.Verdict, error) { return f(dir) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); a.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	return a, &log
+}
+
+// TestVerdicts: the verdict on an incident is logged and kept, with its largest leaks, for a day. A failure is logged.
+func TestVerdicts(t *testing.T) {
+	a, log := judging(t, func(dir string) (v session.Verdict, err error) {
+		if strings.HasSuffix(dir, "bad") {
+			return v, errors.New("it takes more than 512 MiB of memory")
+		}
+		for i := range 7 {
+			v.Leaks = append(v.Leaks, session.Leak{Class: fmt.Sprint("C", i), BytesPerSecond: float64(i)})
+		}
+		v.Headline = "Leak: " + filepath.Base(dir)
+		return v, nil
+	})
+	a.askVerdict(&ringstore.Incident{ID: "bad", Session: "s2"})
+	a.askVerdict(&ringstore.Incident{ID: "shop-1", Session: "s1"})
+	wait(t, func() bool { return a.verdicts.of("s1") != nil })
+	v := a.verdicts.of("s1")
+	if v.Incident != "shop-1" || v.Headline != "Leak: shop-1" || len(v.Leaks) != maxLeaks || v.LeftOut != 2 ||
+		v.Leaks[0].Class != "C6" {
+		t.Errorf("%+v", v)
+	}
+	if a.verdicts.of("s2") != nil {
+		t.Error("a verdict on what cannot be read")
+	}
+	for _, want := range []string{`"verdict":"Leak: shop-1"`, `"id":"incident-verdict"`, `"id":"incident-no-verdict"`,
+		`more than 512 MiB`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no %s in %s", want, log)
+		}
+	}
+	old := *v
+	old.Time = time.Now().Add(-verdictFor - time.Second)
+	a.verdicts.put("s1", old)
+	if a.verdicts.of("s1") != nil {
+		t.Error("a verdict of yesterday is shown")
+	}
+	for i := range 2 * maxVerdicts {
+		a.verdicts.put(fmt.Sprint(i), session.Verdict{Time: time.Now().Add(time.Duration(i))})
+	}
+	if n := len(a.verdicts.by); n != maxVerdicts || a.verdicts.of(fmt.Sprint(2*maxVerdicts-1)) == nil {
+		t.Errorf("%d verdicts are kept", n)
+	}
+}
+
+// TestVerdictsBudget: beyond what verdicts may take of a core incidents wait, and beyond those that may wait they are
+// judged by nobody, which is logged.
+func TestVerdictsBudget(t *testing.T) {
+	var judged atomic.Int64
+	a, log := judging(t, func(string) (session.Verdict, error) {
+		judged.Add(1)
+		return session.Verdict{CPUNS: uint64(2 * verdictBurst)}, nil
+	})
+	a.askVerdict(&ringstore.Incident{ID: "first"})
+	wait(t, func() bool { return judged.Load() == 1 })
+	for range maxAsked + 3 {
+		a.askVerdict(&ringstore.Incident{ID: "more"})
+	}
+	if n := strings.Count(log.String(), `"id":"incident-no-verdict"`); n != 3 {
+		t.Errorf("%d incidents too many", n)
+	}
+	time.Sleep(100 * time.Millisecond)
+	if judged.Load() != 1 {
+		t.Errorf("%d incidents were judged, though the first one took all", judged.Load())
+	}
+}
