@@ -63,7 +63,7 @@ func (r RecorderSet) Of(dir string) string {
 		}
 		args := strings.Split(string(b), "\x00")
 		for _, verb := range []string{"record", "run", "agent"} {
-			if len(args) < 2 || filepath.Base(args[0]) != "heapcam" {
+			if len(args) < 2 || filepath.Base(args[0]) != "heapcam" && !ours(pid) {
 				break
 			}
 			if slices.Contains(args[1:min(len(args), 3)], verb) {
@@ -72,4 +72,14 @@ func (r RecorderSet) Of(dir string) string {
 		}
 	}
 	return ""
+}
+
+// ours says whether a process runs the same program as this one, whatever its name.
+func ours(pid int) bool {
+	own, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
+	return err == nil && os.SameFile(own, other)
 }

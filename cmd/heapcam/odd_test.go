@@ -172,3 +172,33 @@ func TestOddRecordings(t *testing.T) {
 		})
 	}
 }
+
+// TestUnended: of an incident without an end marker the report says that it was frozen, unless its JVM had ended.
+func TestUnended(t *testing.T) {
+	n := incidentsIn(t.TempDir(), 1<<30)
+	for ended, want := range map[bool]string{false: "none: it was frozen", true: ""} {
+		const reason = "the JVM ended without an end marker" // the text says nothing
+		n.Ended = ended
+		ring := filepath.Join(t.TempDir(), "app-1-a")
+		if err := os.Mkdir(ring, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		oddRing(t, ring, func(_ int, b trace.Block) (trace.Block, bool) { return b, true })
+		i, err := n.Freeze(ring, reason, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec, err := ringstore.OpenRecording(n.Path(i.ID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := unended(rec); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+			t.Errorf("%v: %q", ended, got)
+		}
+		rec.Manifest = &ringstore.Manifest{Reason: reason, Ended: ended}
+		if got := unended(rec); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+			t.Errorf("%v, pulled: %q", ended, got)
+		}
+		rec.Close()
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -98,8 +99,12 @@ func (o *statusOptions) recordings(all []session.Status) {
 		"listings included, as a share of the time. LOST: collections that were not recorded. SINCE: the start of "+
 		"the recording, or the last change of one that has no agent; local time.")
 	if rings > 0 {
-		ui.Paragraph(ui.Stdout, "", 0, ui.Flowf("The shared rings take %s of memory. A JVM maps its ring twice, so "+
-			"tools show twice its size in the JVM's RSS. Its cgroup is charged once.", ui.Flow(ui.Bytes(rings))))
+		twice := ui.Flow(" A JVM maps its ring twice, so tools show twice its size in the JVM's RSS. Its cgroup is " +
+			"charged once.")
+		if runtime.GOOS == "windows" { // it is mapped once there
+			twice = ""
+		}
+		ui.Paragraph(ui.Stdout, "", 0, ui.Flowf("The shared rings take %s of memory.%s", ui.Flow(ui.Bytes(rings)), twice))
 	}
 	if len(about) > 0 {
 		ui.Section(ui.Stdout, "Notes")
