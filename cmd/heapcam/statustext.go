@@ -104,7 +104,8 @@ func (o *statusOptions) recordings(all []session.Status) {
 		if runtime.GOOS == "windows" { // it is mapped once there
 			twice = ""
 		}
-		ui.Paragraph(ui.Stdout, "", 0, ui.Flowf("The shared rings take %s of memory.%s", ui.Flow(ui.Bytes(rings)), twice))
+		ui.Paragraph(ui.Stdout, "", 0, ui.Flowf("The shared rings take %s of memory.%s", ui.Flow(ui.Bytes(rings)),
+			twice))
 	}
 	if len(about) > 0 {
 		ui.Section(ui.Stdout, "Notes")
