@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +34,10 @@ type Change struct {
 	// objects at the second of which the identity was lost in between: permanent or born
 	Unclear   uint64 `json:"unclear,omitempty"`
 	Estimated bool   `json:"estimated,omitempty"`
+	// garbage at the first collection; null: not known
+	DeadBefore *classify.Dead `json:"dead_before,omitempty"`
+	// garbage at the second collection; null: not known
+	DeadAfter  *classify.Dead `json:"dead_after,omitempty"`
 }
 
 // Changes are the three counts, of objects or of bytes.
@@ -341,6 +346,40 @@ func unmatchedOf(
 		unclear += m.unclear
 	}
 	return objects, bytes, unclear
+}
+
+// Bury says how much of each group was garbage at the two collections: in trees of GroupApart with the same classifiers
+// and filters, nil if that is not known. Spaces have other names there: by space it is said of all together.
+func (d *DiffReport) Bury(before, after *classify.Node) {
+	put := func(tree *classify.Node, set func(*Change, *classify.Dead)) {
+		if tree == nil {
+			return
+		}
+		at := map[string]*classify.Dead{}
+		key := func(path []string) string { return strings.Join(path, "\x00") }
+		tree.Walk(func(path []string, n *classify.Node) bool {
+			if at[key(path)] == nil {
+				at[key(path)] = n.Dead
+			}
+			return true
+		})
+		var walk func(path []string, c *Change)
+		walk = func(path []string, c *Change) {
+			x := at[key(path)]
+			if x == nil {
+				x = &classify.Dead{}
+			}
+			if set(c, x); d.bySpace {
+				return
+			}
+			for _, below := range c.Children {
+				walk(append(slices.Clip(path), below.Key), below)
+			}
+		}
+		walk(nil, d.Tree)
+	}
+	put(before, func(c *Change, x *classify.Dead) { c.DeadBefore = x })
+	put(after, func(c *Change, x *classify.Dead) { c.DeadAfter = x })
 }
 
 // changes makes the figures of objects or bytes, which get takes from a part's.

@@ -246,3 +246,34 @@ func TestDiffBySpaceWithoutIdentity(t *testing.T) {
 		t.Error("no group of which all may have died or moved")
 	}
 }
+
+// TestAgesAfterLoss: a full collection between two states takes identities. Then a lower bound of an age does not say
+// which objects of the first state are left, however coarsely ages are told apart.
+func TestAgesAfterLoss(t *testing.T) {
+	folded := func(birth uint32, atLeast bool, n uint64) heap.Folded {
+		return heap.Folded{Type: 1, Words: 2, Birth: birth, AtLeast: atLeast, Space: -1, Objects: n, Bytes: 16 * n}
+	}
+	for relisted, want := range map[uint64][2]uint64{6: {5, 19}, 2: {2, 16}} {
+		r := &heap.View{Relisted: relisted}
+		each, _ := match(r, []heap.Folded{folded(2, true, 17), folded(3, false, 2)},
+			[]heap.Folded{folded(2, true, 3), folded(3, true, 2)}, 5)
+		eras, _ := match(r, []heap.Folded{folded(3, true, 17), folded(3, false, 2)},
+			[]heap.Folded{folded(3, true, 5)}, 5)
+		count := func(ts []classify.Tuple, part uint8) (n uint64) {
+			for _, t := range ts {
+				if t.Part == part {
+					n += t.Objects
+				}
+			}
+			return n
+		}
+		for _, ts := range [][]classify.Tuple{each, eras} {
+			if loose, died := count(ts, partLoose), count(ts, partDied); loose != want[0] || died != want[1] {
+				t.Errorf("%d objects are left, %d are not: want %d", loose, died, want)
+			}
+			if relisted < 5 { // a bound belongs to the same object in both, and no new one appears
+				break
+			}
+		}
+	}
+}

@@ -91,6 +91,7 @@ func (p *samplePlaces) of(id uint64) int32 {
 // each diffStratum that leaves what died, exactly unless identity was lost.
 func match(r *heap.View, f1, f2 []heap.Folded, from uint64) ([]classify.Tuple, map[sizeKey]*diffStratum) {
 	m := newMatching(f1)
+	m.relisted = r.Relisted > from
 	m.out = make([]classify.Tuple, 0, len(f2)+len(f2)/8)
 	for i := range f2 {
 		f := &f2[i]
@@ -123,6 +124,8 @@ type matching struct {
 	left   []uint64           // objects of each of f1 that were not found in the second; the last is of nothing
 	strata map[sizeKey]*diffStratum
 	out    []classify.Tuple
+	// identities were lost between the states
+	relisted bool
 }
 
 // matchKey is what an object without a sample keeps from one state to the other.
@@ -190,10 +193,11 @@ func (m *matching) sampled(f *heap.Folded) {
 	}
 }
 
-// old takes in objects of the second state that were there in the first, or are said to have been.
+// old takes in objects of the second state that were there in the first, or are said to have been. A lower bound of the
+// age says which they were only if it is as old as the first state.
 func (m *matching) old(f *heap.Folded) {
 	k, ok := m.was[matchKeyOf(f)]
-	if !ok {
+	if !ok || f.AtLeast && m.relisted {
 		k = int32(len(m.f1))
 	}
 	n := min(m.left[k], f.Objects)

@@ -111,8 +111,10 @@ type Cursor struct {
 	pending *Collection // read, its sync point may follow
 	lost    uint64      // epochs, since the newest collection
 	follows bool        // the model knows the state, or a part of it
-	matcher match.Matcher
-	sweeps  trace.Sweeps
+	// relisted is the newest collection whose listing gave a state that was not followed up to it, 0: none.
+	relisted uint64
+	matcher  match.Matcher
+	sweeps   trace.Sweeps
 	// beforePause: the state before the newest epoch, which is not exact, is still there.
 	beforePause bool
 }
@@ -170,7 +172,7 @@ func (r *Cursor) Position() *Cursor { return r }
 func (r *Cursor) View() *View {
 	return &View{
 		Symbols: r.Symbols, Totals: r.Totals, GC: r.gc, First: r.First, Ends: r.Ends,
-		Regions: r.matcher.Regions, Uncompacted: r.Uncompacted, Live: r.Live,
+		Regions: r.matcher.Regions, Uncompacted: r.Uncompacted, Live: r.Live, Relisted: r.relisted,
 	}
 }
 
@@ -447,6 +449,7 @@ func (r *Cursor) sync(b trace.Block) error {
 		c.Synced, c.SyncProbe = true, s.Probe
 		r.matcher.Spaces = c.Spaces
 	}
+	fresh := !r.Known
 	find, err := r.model.list(s)
 	if err != nil {
 		return err
@@ -464,6 +467,9 @@ func (r *Cursor) sync(b trace.Block) error {
 			s.Bytes, n, b)
 	}
 	r.Known, r.Partial, r.follows, r.gc, r.beforePause = true, false, true, s.GC, false
+	if fresh {
+		r.relisted = s.GC
+	}
 	r.sweeps.Listed()
 	r.Uncompacted = r.Uncompacted || s.Flags&trace.SyncUncompacted != 0
 	r.matcher.Eden, r.matcher.Swept, r.matcher.Regions = s.Flags&trace.SyncEdenListed != 0, false, s.Regions

@@ -38,6 +38,7 @@ func (r *Cursor) slice(b trace.Block) error {
 	r.follows, r.gc, r.beforePause = true, s.GC, false
 	r.Uncompacted = r.Uncompacted || s.Flags&trace.SliceUncompacted != 0
 	if start {
+		r.relisted = s.GC
 		r.matcher.Regions, r.matcher.Eden, r.matcher.Swept = s.Regions, false, false
 	}
 	r.weigh()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/compare"
 	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -23,6 +25,7 @@ type diffOptions struct {
 	from, to  string
 	fold      ui.Percent
 	json, csv bool
+	apart     bool // garbage is known
 }
 
 func newDiffCmd() *cobra.Command {
@@ -37,7 +40,8 @@ collections. Died: live only at the first. Kept (in JSON: permanent): live at bo
 Addresses change with each collection, so you cannot group by them here. Grouping by space means eden, survivor or old
 here, not single regions. For objects that died, age and space are those at the first collection; for all others,
 those at the second. A full collection in between can hide whether an object is old or new. The figures of such
-objects are ranges, shown as LOW–HIGH. Figures below allocation sites are estimates, as in ` + "`heapcam group`" + `.
+objects are ranges, shown as LOW–HIGH. If references were listed after the second collection, the verb shows which part
+of it is garbage. Figures below allocation sites are estimates, as in ` + "`heapcam group`" + `.
 
 With two recordings, from before and after a change of the program, the verb compares how fast live bytes grow: by
 allocation site, by time, and by allocated bytes. It matches sites by their methods, so lines may move. The output
@@ -153,12 +157,48 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 		return refError(rec, "from", err)
 	}
 	p.warn()
+	if err := o.bury(rec, d); err != nil {
+		return err
+	}
 	switch {
 	case o.json:
 		return ui.JSON(w, d)
 	case o.csv:
 		return d.WriteCSV(w)
 	}
+	o.write(w, d)
+	return nil
+}
+
+// bury says what is garbage at the two collections, if references were listed there.
+func (o *diffOptions) bury(rec *ringstore.Recording, d *analysis.DiffReport) error {
+	lists := listingsOf(rec)
+	var trees [2]*classify.Node
+	for i, gc := range []uint64{d.From.GC, d.To.GC} {
+		if !lists.after(gc) {
+			continue
+		}
+		v, c, _, err := stateAt(rec, strconv.FormatUint(gc, 10), false)
+		if err != nil {
+			return err
+		}
+		world, spaces := analysis.World(v, c)
+		if known, err := lists.label(v, gc, world, 0); err != nil || !known {
+			continue
+		}
+		by, filters := o.again()
+		g, err := analysis.GroupApart(v, c, world, spaces, by, filters)
+		if err != nil {
+			return fmt.Errorf("%s: %w", rec.Path, err)
+		}
+		trees[i] = g.Tree
+	}
+	d.Bury(trees[0], trees[1])
+	return nil
+}
+
+// write prints a diff of one recording.
+func (o *diffOptions) write(w io.Writer, d *analysis.DiffReport) {
 	ui.Fprintf(w, "From %s\n  to %s\nGrouped by %s\n", collectionName(d.From.GC, d.From.JVMGC, d.From.Time),
 		collectionName(d.To.GC, d.To.JVMGC, d.To.Time), ui.Join(d.By, ", "))
 	if d.Lost > 0 {
@@ -166,7 +206,19 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 			"tell whether they are old or new. Their figures are ranges (LOW–HIGH).", d.Lost))
 	}
 	ui.Fprintf(w, "\n")
-	t := ui.NewColumns(0, ">DIED", ">KEPT", ">BORN", ">NET", "GROUP")
+	if x := d.Tree.DeadBefore; x != nil {
+		ui.Paragraph(w, "", 0, ui.Flowf("Garbage that was not collected yet at the first collection: %s.",
+			ui.Flow(ui.Bytes(x.Bytes))))
+	}
+	if x := d.Tree.DeadAfter; x != nil {
+		ui.Paragraph(w, "", 0, ui.Flowf("Garbage that was not collected yet at the second collection: %s.",
+			ui.Flow(ui.Bytes(x.Bytes))))
+	}
+	columns := []string{">DIED", ">KEPT", ">BORN", ">NET", ">GARBAGE", "GROUP"}
+	if o.apart = d.Tree.DeadAfter != nil; !o.apart {
+		columns = slices.Delete(columns, 4, 5)
+	}
+	t := ui.NewColumns(0, columns...)
 	all := d.Tree.Bytes
 	o.print(t, d.Tree, 0, false, float64(o.fold)*float64(max(all.Died.High, all.Permanent.High, all.Born.High)))
 	t.Write(w)
@@ -178,8 +230,10 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	if counted(d.Tree) {
 		legend += " Sites are estimated and types are counted, so the sites of a type need not add up to it."
 	}
+	if d.Tree.DeadAfter != nil {
+		legend += " GARBAGE: what nothing keeps alive at the second, but was not collected yet."
+	}
 	ui.Paragraph(w, "", 0, legend)
-	return nil
 }
 
 // estimates says whether a group is an estimate.
@@ -222,8 +276,17 @@ func (o *diffOptions) print(t *ui.Columns, c *analysis.Change, depth int, estima
 	// What is left beside an estimate, as of no known site, is one as well.
 	estimated = estimated || slices.ContainsFunc(c.Children, isEstimate)
 	below := map[bool]string{true: "~"}[estimated]
-	t.Row(bounds(mark, c.Bytes.Died), bounds(mark, c.Bytes.Permanent), bounds(mark, c.Bytes.Born), mark+signed(c.Net()),
-		ui.Sprintf("%s%s", indent, c.Key))
+	name := ui.Sprintf("%s%s", indent, c.Key)
+	figures := []any{bounds(mark, c.Bytes.Died), bounds(mark, c.Bytes.Permanent), bounds(mark, c.Bytes.Born),
+		mark + signed(c.Net())}
+	if o.apart {
+		dead := ""
+		if c.DeadAfter != nil {
+			dead = mark + ui.Bytes(c.DeadAfter.Bytes)
+		}
+		figures = append(figures, dead)
+	}
+	t.Row(append(figures, name)...)
 	small, net := 0, int64(0)
 	for _, x := range c.Children {
 		b := x.Bytes
@@ -235,8 +298,11 @@ func (o *diffOptions) print(t *ui.Columns, c *analysis.Change, depth int, estima
 		o.print(t, x, depth+1, estimated, least)
 	}
 	if small > 0 {
-		t.Row("", "", "", below+signed(net),
-			ui.Sprintf("%s• (%d smaller)", ui.Text(strings.Repeat("  ", depth)), small))
+		figures := []any{"", "", "", below + signed(net)}
+		if o.apart {
+			figures = append(figures, "")
+		}
+		t.Row(append(figures, ui.Sprintf("%s• (%d smaller)", ui.Text(strings.Repeat("  ", depth)), small))...)
 	}
 }
 

@@ -187,6 +187,8 @@ func TestGroupByReferences(t *testing.T) {
 			"app.Order"}},
 		{[]string{"group", dir, "--by", "type", "--json"}, 0, []string{`"dead": {`}},
 		{[]string{"holders", dir, "--where", `reachable == "soft"`}, 0, []string{"static app.Shop.soft"}},
+		{[]string{"diff", dir}, 0, []string{"GARBAGE  GROUP", "at the second collection: 96 B", "96 B  • app.Order"}},
+		{[]string{"diff", dir, "--json"}, 0, []string{`"dead_after": {`}},
 		{[]string{"diff", dir, "--by", "reachable"}, exitUsage, []string{"heapcam group"}},
 		{[]string{"trend", dir, "--by", "retained"}, exitUsage, []string{"heapcam group"}},
 		{[]string{"group", "../../web/testdata/window.heapcam", "--by", "reachable"}, exitNotFound, []string{

@@ -59,7 +59,8 @@ func (v *View) FreezeCounts(places *Places) (f *Frozen, size int) {
 
 // bare is the view without what all views of the recording share.
 func (v *View) bare() View {
-	return View{GC: v.GC, First: v.First, Regions: v.Regions, Uncompacted: v.Uncompacted}
+	return View{GC: v.GC, First: v.First, Regions: v.Regions, Uncompacted: v.Uncompacted,
+		Relisted: v.Relisted}
 }
 
 // Sites says whether counts can be folded by sites.

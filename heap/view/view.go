@@ -38,7 +38,10 @@ type View struct {
 	Regions []trace.RegionRun // of G1
 	// Uncompacted says that dead objects of regions that G1 on 17 did not compact may be among the objects.
 	Uncompacted bool
-	Live        map[uint64]*samples.Sample // nil in a view that was frozen: ask Sample
+	// Relisted is the newest collection from whose listing on the state is followed, 0: none. Then some objects of the
+	// state before have lost their identity, and with it their birth (Object.AtLeast).
+	Relisted uint64
+	Live     map[uint64]*samples.Sample // nil in a view that was frozen: ask Sample
 
 	lives  *samples.Lives // of a view that was frozen, in place of Live
 	labels *Labels
