@@ -18,7 +18,10 @@ const (
 
 // made is about how many objects Observed makes for those that no collection saw. Each stands for several that are born
 // and die together.
-const made = 1 << 19
+var made = float64(1 << 19)
+
+// mostMade bounds them, as a multiple of made, however much the program allocated.
+const mostMade = 16
 
 // Observed gives the objects of a recording as they were seen, with their deaths drawn between the collections that
 // bound them. Objects that no collection saw are made, so that the lifetimes have the recording's distribution; those
@@ -166,7 +169,7 @@ func (u *unseen) epoch(e *lifetimes.Epoch, f func(from, to, mean, words float64)
 
 // put makes objects of words in all that were born at ages from from to to.
 func (u *unseen) put(from, to, mean, words float64) {
-	size := max(mean, min(u.total/made, 1<<12))
+	size := max(mean, min(u.total/made, 1<<12), u.total/made/mostMade)
 	n := int(words / size)
 	if u.rng.Float64() < words/size-float64(n) {
 		n++

@@ -41,12 +41,25 @@ var (
 		"and " +
 		"--young in --heap")
 	ErrNoYoung = errors.New("the recording has no young collection with object data")
+	// ErrImplausible is for what no JVM does: a damaged recording, or one that was made up.
+	ErrImplausible = errors.New("the recording contradicts itself: it has far fewer collections than its allocations " +
+		"need")
+)
+
+// Limits of what is simulated. A program that fills eden more often than it collects does not exist; JVMs that change
+// eden's size come near.
+const (
+	mostAllocated = 1 << 50 // words
+	mostPerEpoch  = 64
 )
 
 // New fits a model on the lifetimes of a recording.
 func New(t *lifetimes.Tape) (*Model, error) {
 	if c := t.JVM.Collector; c != trace.CollectorSerial && c != trace.CollectorParallel {
 		return nil, ErrCollector
+	}
+	if len(t.Epochs) == 0 {
+		return nil, ErrNoYoung
 	}
 	m := &Model{tape: t, curve: t.All.Curve(), Pauses: FitPauses(t)}
 	var edens, survivors, olds []uint64
@@ -71,6 +84,9 @@ func New(t *lifetimes.Tape) (*Model, error) {
 	slices.Sort(olds)
 	mid := len(edens) / 2
 	m.Recorded = Config{Collector: t.JVM.Collector, Eden: edens[mid], Survivor: survivors[mid], Old: olds[mid]}
+	if all := t.End() + t.Tail; all > mostAllocated || all/m.Recorded.Eden > mostPerEpoch*uint64(len(t.Epochs)+1) {
+		return nil, ErrImplausible
+	}
 	m.Recorded.Follow = follows(t.JVM)
 	m.shape = shape{align: 512 << 10 / 8, threshold: m.threshold()}
 	if t.JVM.Collector == trace.CollectorSerial {
@@ -182,27 +198,94 @@ func (m *Model) figures(o *Outcome) figures {
 	return f
 }
 
-// runs says which inputs a prediction is made of: so many with deaths drawn, the earliest and the latest.
-const drawn = 3
+// How says what a prediction is made from.
+type How struct {
+	Mode  Mode // "": observed
+	Seeds int  // inputs that are drawn; 0: 3 if observed, else 5
+	Given Probabilities
+}
+
+// fill sets defaults.
+func (h How) fill() How {
+	if h.Mode == "" {
+		h.Mode = ModeObserved
+	}
+	if h.Seeds <= 0 {
+		h.Seeds = 5
+		if h.Mode == ModeObserved {
+			h.Seeds = 3
+		}
+	}
+	return h
+}
+
+// runs is how many inputs a prediction is made of: so many with deaths drawn, and with mode observed one with the
+// earliest and one with the latest deaths.
+func (h How) runs() int {
+	if h.Mode == ModeObserved {
+		return h.Seeds + 2
+	}
+	return h.Seeds
+}
+
+// simulation gives run k of a prediction: a function that simulates a configuration.
+func (m *Model) simulation(h How, k int, grain uint64) func(c Config) *Outcome {
+	seed := uint64(k + 1)
+	var in *Input
+	switch {
+	case h.Mode == ModeProbabilities:
+		s, initial := m.shares(h.Given), uint64(0)
+		for i, before := range m.tape.Unknown {
+			if before {
+				initial += uint64(m.tape.Words[i])
+			}
+		}
+		return func(c Config) *Outcome {
+			return simulateShares(s, c, initial, m.tape.End()+m.tape.Tail, m.survivorWords(), seed)
+		}
+	case h.Mode == ModeGenerated:
+		in = m.generated(grain, seed)
+	case h.Mode == ModeLifetimes:
+		in = shuffled(Observed(m.tape, m.curve, Drawn, grain, seed), seed)
+	case k < h.Seeds:
+		in = Observed(m.tape, m.curve, Drawn, grain, seed)
+	default:
+		in = Observed(m.tape, m.curve, []Deaths{Earliest, Latest}[k-h.Seeds], grain, seed)
+	}
+	return func(c Config) *Outcome { return Simulate(in, c, seed) }
+}
+
+// survivorWords is the mean size of an object that young collections copied.
+func (m *Model) survivorWords() float64 {
+	words, objects := 0.0, 0.0
+	for i := range m.tape.Epochs {
+		e := &m.tape.Epochs[i]
+		words, objects = words+float64(e.Copied+e.Promoted), objects+float64(e.Survivors)
+	}
+	if objects == 0 {
+		return usualWords
+	}
+	return words / objects
+}
 
 // Predict simulates all configurations, in parallel, with several inputs, and gives a prediction for each. done, if it
 // is not nil, is called as work proceeds with the share that is done. The error is that of ctx.
-func (m *Model) Predict(ctx context.Context, configs []Config, done func(share float64)) ([]Prediction, error) {
+func (m *Model) Predict(ctx context.Context, h How, configs []Config, done func(share float64)) ([]Prediction, error) {
+	h = h.fill()
 	smallest := ^uint64(0)
 	for _, c := range configs {
 		smallest = min(smallest, c.Eden)
 	}
 	grain := max(2048, smallest/2048)
 	runs := make([][]figures, len(configs))
+	for i := range runs {
+		runs[i] = make([]figures, h.runs())
+	}
 	steps := make([][]Step, len(configs))
 	var mu sync.Mutex
 	n := 0
-	for k := range drawn + 2 {
-		how := Drawn
-		if k >= drawn {
-			how = []Deaths{Earliest, Latest}[k-drawn]
-		}
-		in := Observed(m.tape, m.curve, how, grain, uint64(k+1))
+	for k := range h.runs() {
+		simulate := m.simulation(h, k, grain)
 		var wg sync.WaitGroup
 		room := make(chan struct{}, runtime.GOMAXPROCS(0))
 		for i := range configs {
@@ -213,17 +296,16 @@ func (m *Model) Predict(ctx context.Context, configs []Config, done func(share f
 			wg.Add(1)
 			go func() {
 				defer func() { <-room; wg.Done() }()
-				o := Simulate(in, configs[i], uint64(k+1))
-				f := m.figures(o)
+				o := simulate(configs[i])
+				runs[i][k] = m.figures(o)
 				mu.Lock()
 				defer mu.Unlock()
-				runs[i] = append(runs[i], f)
 				if k == 0 {
 					steps[i] = o.Steps
 				}
 				n++
 				if done != nil {
-					done(float64(n) / float64(len(configs)*(drawn+2)))
+					done(float64(n) / float64(len(configs)*h.runs()))
 				}
 			}()
 		}
@@ -234,7 +316,7 @@ func (m *Model) Predict(ctx context.Context, configs []Config, done func(share f
 	}
 	out := make([]Prediction, len(configs))
 	for i := range configs {
-		out[i] = m.prediction(configs[i], runs[i])
+		out[i] = m.prediction(configs[i], runs[i], h.Seeds)
 		out[i].steps = steps[i]
 	}
 	return out, nil

@@ -29,8 +29,9 @@ const fullPerYoung = 3
 // warms up.
 func FitPauses(t *lifetimes.Tape) *PauseModel {
 	m := &PauseModel{}
-	var x [][3]float64
-	var y []float64
+	var x, later [][3]float64
+	var y, laterY []float64
+	objects, bytes := 1.0, 8.0*usualWords // that exact pauses copied
 	var fx [][3]float64
 	var fy []float64
 	for i := range t.Epochs {
@@ -43,12 +44,19 @@ func FitPauses(t *lifetimes.Tape) *PauseModel {
 		case e.Kind == trace.PauseYoung && e.Exact && i > 0:
 			x = append(x, [3]float64{1, float64(e.Survivors), 8 * float64(e.Copied+e.Promoted)})
 			y = append(y, seconds)
+			objects, bytes = objects+float64(e.Survivors), bytes+8*float64(e.Copied+e.Promoted)
+		case e.Kind == trace.PauseYoung && i > 0: // after a full one: how many objects it copied is not recorded
+			n := 8 * float64(e.SurvivorAfter+e.OldAfter-min(e.OldAfter, e.OldBefore))
+			later, laterY = append(later, [3]float64{1, 0, n}), append(laterY, seconds)
 		}
 	}
 	m.Young, m.Fulls = len(y), len(fy)
 	a := leastSquares(x, y)
 	m.Fixed, m.PerObject, m.PerByte = a[0], a[1], a[2]
-	if f := balance(x, y, a); f > 0 {
+	for i := range later {
+		later[i][1] = later[i][2] * objects / bytes
+	}
+	if f := balance(append(later, x...), append(laterY, y...), a); f > 0 {
 		m.Fixed, m.PerObject, m.PerByte = f*a[0], f*a[1], f*a[2]
 	}
 	for i := range x {

@@ -38,8 +38,9 @@ type Prediction struct {
 // slack is what counts may differ by from one run of a program to the next.
 const slack = 0.02
 
-// spanOf gives the middle of values and their range, wider by some counts and by slack.
-func spanOf(runs []figures, counts float64, of func(*figures) float64) Span {
+// spanOf gives the middle of the first values, which were drawn, and the range of all, wider by some counts and by
+// slack.
+func spanOf(runs []figures, drawn int, counts float64, of func(*figures) float64) Span {
 	var v []float64
 	for i := range runs {
 		v = append(v, of(&runs[i]))
@@ -51,7 +52,7 @@ func spanOf(runs []figures, counts float64, of func(*figures) float64) Span {
 	return s
 }
 
-func (m *Model) prediction(c Config, runs []figures) Prediction {
+func (m *Model) prediction(c Config, runs []figures, drawn int) Prediction {
 	p := Prediction{Collector: collectors[c.Collector], Young: 8 * c.Young(), Eden: 8 * c.Eden,
 		Survivor: 8 * c.Survivor, Old: 8 * c.Old, Heap: 8 * (c.Young() + c.Old), Tenuring: c.Threshold, config: c}
 	p.Factor = float64(m.Recorded.Eden) / float64(max(1, c.Eden))
@@ -63,15 +64,17 @@ func (m *Model) prediction(c Config, runs []figures) Prediction {
 	}
 	p.TooSmall, p.MayBeSmall = runs[0].exhausted, failed > 0 && !runs[0].exhausted
 	program := m.program()
-	p.Minor = spanOf(runs, 1, func(f *figures) float64 { return f.minor })
-	p.Full = spanOf(runs, 1, func(f *figures) float64 { return f.full })
-	p.PerMinute = spanOf(runs, 0, func(f *figures) float64 { return 60 * (f.minor + f.full) / (program + f.seconds) })
-	p.GCSeconds = spanOf(runs, 0, func(f *figures) float64 { return f.seconds })
-	p.GCShare = spanOf(runs, 0, func(f *figures) float64 { return f.share })
-	p.Longest = spanOf(runs, 0, func(f *figures) float64 { return f.longest })
-	p.Copied = spanOf(runs, 0, func(f *figures) float64 { return f.copied })
-	p.Promoted = spanOf(runs, 0, func(f *figures) float64 { return f.promoted })
-	p.Live = spanOf(runs, 0, func(f *figures) float64 { return f.live })
+	p.Minor = spanOf(runs, drawn, 1, func(f *figures) float64 { return f.minor })
+	p.Full = spanOf(runs, drawn, 1, func(f *figures) float64 { return f.full })
+	p.PerMinute = spanOf(runs, drawn, 0, func(f *figures) float64 {
+		return 60 * (f.minor + f.full) / (program + f.seconds)
+	})
+	p.GCSeconds = spanOf(runs, drawn, 0, func(f *figures) float64 { return f.seconds })
+	p.GCShare = spanOf(runs, drawn, 0, func(f *figures) float64 { return f.share })
+	p.Longest = spanOf(runs, drawn, 0, func(f *figures) float64 { return f.longest })
+	p.Copied = spanOf(runs, drawn, 0, func(f *figures) float64 { return f.copied })
+	p.Promoted = spanOf(runs, drawn, 0, func(f *figures) float64 { return f.promoted })
+	p.Live = spanOf(runs, drawn, 0, func(f *figures) float64 { return f.live })
 	old := float64(8 * max(1, c.Old))
 	p.Headroom = Span{max(0, 1-p.Live.Value/old), max(0, 1-p.Live.High/old), max(0, 1-p.Live.Low/old)}
 	return p

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
@@ -12,6 +13,8 @@ import (
 // Report is what `heapcam whatif` shows.
 type Report struct {
 	Schema    string  `json:"schema"`
+	Mode      Mode    `json:"mode"`            // what predictions are made from
+	Seeds     int     `json:"drawn_inputs"`    // inputs that were drawn
 	Seconds   float64 `json:"seconds"`         // length of the recording
 	Program   float64 `json:"program_seconds"` // in which the program ran: without collections
 	Allocated uint64  `json:"allocated_bytes"` // by the program
@@ -22,8 +25,10 @@ type Report struct {
 	// how long pauses take, learnt from those of the recording
 	Pauses         PauseReport  `json:"pause_model"`
 	Configurations []Prediction `json:"configurations"` // those asked for
-	Goal           *GoalAnswer  `json:"goal,omitempty"` // the answer to --goal
-	Warnings       []string     `json:"warnings"`       // what makes predictions less sure
+	// the same heaps without generations
+	OneGeneration []OneGeneration `json:"one_generation"`
+	Goal          *GoalAnswer     `json:"goal,omitempty"` // the answer to --goal
+	Warnings      []string        `json:"warnings"`       // what makes predictions less sure
 }
 
 // Check compares what was measured with what is predicted of the recorded configuration.
@@ -160,7 +165,7 @@ func (e *FactorError) Error() string {
 }
 
 // Make predicts the recorded configuration and those asked for.
-func (m *Model) Make(ctx context.Context, configs []Config, done func(float64)) (*Report, error) {
+func (m *Model) Make(ctx context.Context, h How, configs []Config, done func(float64)) (*Report, error) {
 	most := uint64(MostSmaller)
 	if m.tape.Full {
 		most = MostSmallerFull
@@ -170,12 +175,13 @@ func (m *Model) Make(ctx context.Context, configs []Config, done func(float64)) 
 			return nil, &FactorError{8 * c.Young(), 8 * m.Recorded.Young() / most}
 		}
 	}
-	ps, err := m.Predict(ctx, append([]Config{m.Recorded}, configs...), done)
+	ps, err := m.Predict(ctx, h, append([]Config{m.Recorded}, configs...), done)
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Schema: "heapcam.whatif/1", Program: m.program(), Allocated: 8 * (m.tape.End() + m.tape.Tail),
-		Objects: uint64(m.tape.Len()), Depth: "survivors", Check: m.compare(&ps[0]), Pauses: m.Pauses.report(),
+	r := &Report{Schema: "heapcam.whatif/1", Mode: h.Mode, Seeds: h.Seeds, Program: m.program(),
+		Allocated: 8 * (m.tape.End() + m.tape.Tail),
+		Objects:   uint64(m.tape.Len()), Depth: "survivors", Check: m.compare(&ps[0]), Pauses: m.Pauses.report(),
 		Configurations: ps[1:], Warnings: []string{}}
 	if m.tape.Full {
 		r.Depth = "full"
@@ -192,6 +198,12 @@ func (m *Model) Make(ctx context.Context, configs []Config, done func(float64)) 
 		if !fits {
 			return nil, &SizeError{uint64(ps[0].Live.High), old}
 		}
+	}
+	r.OneGeneration = m.OneGeneration(m.heaps(r.Configurations))
+	other := func(c Config) bool { return c.Eden != m.Recorded.Eden }
+	if h.Mode == ModeProbabilities && slices.ContainsFunc(configs, other) {
+		r.Warnings = append(r.Warnings, "the probabilities are those of the recorded young generation; with another "+
+			"one they differ, which this mode does not know")
 	}
 	if !m.Known {
 		r.Warnings = append(r.Warnings, "no full collection was recorded, so it is not known when objects in old "+

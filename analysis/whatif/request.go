@@ -12,6 +12,7 @@ type Request struct {
 	Tenuring         int      // negative: as recorded
 	Collector        uint64   // 0: as recorded
 	Goal             Goal
+	How
 }
 
 // Answer predicts what is asked for. Its errors are *FactorError, *SizeError and that of ctx.
@@ -61,7 +62,7 @@ func (m *Model) Answer(ctx context.Context, q Request, done func(float64)) (*Rep
 	if len(configs) == 0 {
 		return nil, ErrNoConfig
 	}
-	r, err := m.Make(ctx, configs, done)
+	r, err := m.Make(ctx, q.How.fill(), configs, done)
 	if err == nil && goal {
 		r.Goal = q.Goal.Answer(r.Configurations)
 	}

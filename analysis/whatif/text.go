@@ -53,12 +53,17 @@ func (r *Report) WriteText(w io.Writer) {
 		full = ui.Flowf("%s: a guess, because no full collection was recorded", full)
 	}
 	ui.Field(w, "", full)
+	if r.Mode != ModeObserved {
+		ui.Field(w, "Mode", ui.Flowf("%s, %d seeds: the predictions know less than the recording does",
+			ui.Flow(r.Mode), r.Seeds))
+	}
 	for _, warning := range r.Warnings {
 		ui.Field(w, "Warning", ui.Flowf("%s.", ui.Flow(ui.Prose(warning))))
 	}
 	if len(r.Configurations) > 0 {
 		r.table(w)
 	}
+	r.oneGeneration(w)
 	if r.Goal != nil {
 		r.Goal.writeText(w)
 	}
@@ -106,4 +111,19 @@ func (r *Report) table(w io.Writer) {
 	ui.Paragraph(w, "", 0, "* no other one of these has both a smaller heap and less time in collections. OLD FREE: "+
 		"the "+
 		"share of old space that the live objects leave free when there are most of them.")
+}
+
+// oneGeneration prints what the equations give, if there is something to compare them with.
+func (r *Report) oneGeneration(w io.Writer) {
+	for i := range r.OneGeneration {
+		o := &r.OneGeneration[i]
+		if o.Measured == 0 {
+			continue
+		}
+		ui.Section(w, "One generation")
+		ui.Paragraph(w, "", 0, ui.Flowf("%d full collections followed another full one. Between the two, the program "+
+			"allocated %s on average. The equations for a heap of %s without generations give %s by lifetimes, and %s "+
+			"by mean size and mean lifetime.", o.Count, bytes(uint64(o.Measured)), bytes(o.Heap),
+			bytes(uint64(o.ByLifetimes)), bytes(uint64(o.ByMeans))))
+	}
 }

@@ -30,6 +30,8 @@ var verbs = map[string][]said{
 		{args: "lifetimes --by site R", shows: true}, {args: "lifetimes --by size R"},
 		{args: "lifetimes --by N R", shows: true}},
 	"whatif": {{args: "whatif R"}, {args: "whatif --json R"}, {args: "whatif --young N R", shows: true},
+		{args: "whatif --mode N R", shows: true}, {args: "whatif --mode generated --seeds 1 R"},
+		{args: "whatif --mode probabilities --marked N R", shows: true},
 		{args: "whatif --goal N R", shows: true}, {args: "whatif --collector N R", shows: true}},
 	"holders": {{args: "holders --class app.Order H", shows: true},
 		{args: "holders --class app.Order --json H", shows: true},

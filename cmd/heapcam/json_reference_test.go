@@ -81,6 +81,7 @@ var jsonParts = []struct {
 	{"lifetime", "lifetime", lifetimes.Row{}},
 	{"span", "span", whatif.Span{}},
 	{"prediction", "prediction", whatif.Prediction{}},
+	{"equations", "equations", whatif.OneGeneration{}},
 	{"slope", "slope", compare.Slope{}},
 	{"minute", "minute", cost.Minute{}},
 	{"leak", "leak", leak.Verdict{}},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,9 @@ type whatifOptions struct {
 	ratio            uint64
 	tenuring         int
 	collector, goal  string
+	mode             string
+	seeds            int
+	marked, survived string
 	json             bool
 }
 
@@ -39,6 +43,10 @@ Each prediction has an interval, because the recording shows only between which 
 assumes heap sizes that never change. So record with the Serial or the Parallel collector, and with fixed sizes: -Xms
 equal to -Xmx, -Xmn, and -XX:-UseAdaptiveSizePolicy. Choose an old space so small that full collections happen. With
 depth full the verb can predict young generations down to 1/32 of the recorded one, with depth survivors down to 1/4.
+
+--mode chooses what the verb predicts from. observed uses each object's birth, size and death. lifetimes forgets when
+objects were born. generated draws objects from the distribution of sizes and lifetimes. probabilities knows only which
+share of each space a collection finds alive. All but the first show how much a prediction depends on such detail.
 
 Without sizes the verb predicts a grid around the recorded ones. --goal tries a finer grid, and prints the flags of the
 smallest heap that meets the goal at the upper end of its interval. ` + fileHelp,
@@ -62,6 +70,12 @@ smallest heap that meets the goal at the upper end of its interval. ` + fileHelp
 		"Default: "+
 		"the recorded one.")
 	f.StringVar(&o.collector, "collector", "", "Collector to simulate: parallel or serial. Default: the recorded one.")
+	f.StringVar(&o.mode, "mode", "observed", "What to predict from: observed, lifetimes, generated or probabilities.")
+	f.IntVar(&o.seeds, "seeds", 0, "Number of inputs to draw, 1 to 100; 0 = 3 with mode observed, else 5.")
+	f.StringVar(&o.marked, "marked", "", "Share of eden that a young collection finds alive, such as 5%, with mode "+
+		"probabilities. Default: as recorded.")
+	f.StringVar(&o.survived, "survived", "", "Share of survivors that the next collection finds alive, such as 40%, "+
+		"with mode probabilities. Default: as recorded.")
 	f.StringVar(&o.goal, "goal", "", "Print the smallest heap that keeps to this, such as pause=50ms,gc=2%.")
 	f.BoolVar(&o.json, "json", false, "Print JSON (heapcam.whatif/1).")
 	return c
@@ -121,12 +135,43 @@ func (o *whatifOptions) request(c *cobra.Command) (r whatif.Request, err error) 
 	if len(r.Old) > 0 && len(r.Heap) > 0 {
 		return r, usage("whatif: --old and --heap exclude each other")
 	}
+	if r.How, err = o.how(); err != nil {
+		return r, err
+	}
 	if o.goal != "" {
 		if r.Goal, err = whatif.ParseGoal(o.goal); err != nil {
 			return r, usage("--goal: %v", err)
 		}
 	}
 	return r, nil
+}
+
+// how reads the flags that say what to predict from.
+func (o *whatifOptions) how() (h whatif.How, err error) {
+	h = whatif.How{Mode: whatif.Mode(o.mode), Seeds: o.seeds, Given: whatif.Probabilities{Marked: -1, Survived: -1}}
+	if !slices.Contains(whatif.Modes, h.Mode) {
+		return h, usage("--mode %s: it must be observed, lifetimes, generated or probabilities", o.mode)
+	}
+	if o.seeds < 0 || o.seeds > 100 {
+		return h, usage("--seeds %d: it must be from 1 to 100, or 0 for the default", o.seeds)
+	}
+	for _, x := range []struct {
+		name, text string
+		to         *float64
+	}{{"marked", o.marked, &h.Given.Marked}, {"survived", o.survived, &h.Given.Survived}} {
+		if x.text == "" {
+			continue
+		}
+		var p ui.Percent
+		if err := p.Set(x.text); err != nil {
+			return h, usage("--%s: %v", x.name, err)
+		}
+		if h.Mode != whatif.ModeProbabilities {
+			return h, usage("--%s needs --mode probabilities", x.name)
+		}
+		*x.to = float64(p)
+	}
+	return h, nil
 }
 
 func (o *whatifOptions) run(c *cobra.Command, path string) error {
