@@ -119,6 +119,9 @@ var collectors = map[uint64]string{trace.CollectorSerial: "Serial", trace.Collec
 	trace.CollectorG1: "G1", trace.CollectorZGC: "ZGC", trace.CollectorShenandoah: "Shenandoah",
 	trace.CollectorEpsilon: "Epsilon"}
 
+// CollectorName names a garbage collector; "" if it is not known.
+func CollectorName(collector uint64) string { return collectors[collector] }
+
 // MakeReport reads all of from. If from is a *heap.Census, the report is the same, but that errors in tokens are not
 // reported, and that Open may be set. o is what the leak detector gets.
 func MakeReport(from heap.Reader, o leak.Options) (*Report, error) {

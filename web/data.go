@@ -228,6 +228,8 @@ type Overview struct {
 	Headlines []Headline           `json:"headlines"`
 	Report    *analysis.Report     `json:"report"` // as `heapcam report --json`
 	Incidents []ringstore.Incident `json:"incidents"`
+	Home      string               `json:"home,omitempty"`   // address of the list of all recordings
+	Settle    string               `json:"settle,omitempty"` // how long settling may stop the JVM; "": it cannot
 	Before    *Earlier             `json:"before,omitempty"` // the recording that this one is compared with
 }
 
@@ -248,20 +250,27 @@ func (s *Server) overview(r *http.Request) (any, error) {
 		if s.before != nil {
 			v.Before = &Earlier{s.before.cfg.Title}
 		}
-		report := func() (*analysis.Report, error) { return s.data.report(ctx) }
-		var err error
-		if s.cfg.Report != nil {
-			v.Report, err = s.cfg.Report(report)
-		} else {
-			v.Report, err = report()
+		v.Home = s.cfg.Home
+		if s.cfg.Settle != nil && !over {
+			v.Settle = duration(s.cfg.SettleMost)
 		}
-		if err != nil {
+		var err error
+		if v.Report, err = s.report(ctx); err != nil {
 			return nil, err
 		}
 		v.Headlines = headlines(v.Report)
 		time.AfterFunc(prefetchDelay, func() { s.timeline(s.ctx) })
 		return json.Marshal(v)
 	})
+}
+
+// report returns the report, from where Config keeps it or by reading the recording.
+func (s *Server) report(ctx context.Context) (*analysis.Report, error) {
+	read := func() (*analysis.Report, error) { return s.data.report(ctx) }
+	if s.cfg.Report != nil {
+		return s.cfg.Report(read)
+	}
+	return read()
 }
 
 func (s *Server) version() (string, bool) {

@@ -43,6 +43,13 @@ func (h *hub) join() (chan event, error) {
 	return c, nil
 }
 
+// listeners is how many pages listen.
+func (h *hub) listeners() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.pages)
+}
+
 func (h *hub) leave(c chan event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -153,14 +160,44 @@ func (s *Server) freeze(r *http.Request) (any, error) {
 	if s.cfg.Freeze == nil {
 		return nil, badRequest{errors.New("cannot save an incident: the recording is not a ring folder of this host")}
 	}
-	var q struct{ Reason string }
+	var q struct {
+		Reason    string
+		Confirmed bool
+	}
 	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
 		return nil, badRequest{err}
+	}
+	if !q.Confirmed {
+		return nil, errUnconfirmed
 	}
 	if q.Reason = strings.TrimSpace(q.Reason); q.Reason == "" {
 		q.Reason = "from the viewer"
 	}
 	return s.cfg.Freeze(q.Reason)
+}
+
+// errUnconfirmed refuses what the reader has not confirmed.
+var errUnconfirmed = badRequest{errors.New("not done: the request has no field confirmed")}
+
+// settle has the agent list which objects live, so that verdicts can tell a leak from garbage.
+func (s *Server) settle(r *http.Request) (any, error) {
+	if s.cfg.Settle == nil {
+		return nil, badRequest{errors.New("cannot settle: no agent of this host records this JVM")}
+	}
+	var q struct{ Confirmed bool }
+	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+		return nil, badRequest{err}
+	}
+	if !q.Confirmed {
+		return nil, errUnconfirmed
+	}
+	said, err := s.cfg.Settle(r.Context())
+	if err != nil {
+		return nil, badRequest{err}
+	}
+	return struct {
+		Text string `json:"text"`
+	}{said}, nil
 }
 
 // pull answers with the recording as one file.

@@ -36,7 +36,8 @@ func background(t *testing.T, name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// TestLive follows a JVM that is being recorded: the page is updated, saves an incident and downloads the recording.
+// TestLive follows a JVM that is being recorded: the page is updated, saves an incident, downloads the recording and
+// settles the verdicts. The first page lists the JVM and the incident.
 func TestLive(t *testing.T) {
 	homes, _ := filepath.Glob("/usr/lib/jvm/java-17-openjdk-*/bin/javac")
 	if _, err := probe.Library(); err != nil || len(homes) == 0 {
@@ -86,6 +87,7 @@ func TestLive(t *testing.T) {
 	p.until(fmt.Sprintf("%s > %d", last, n+2))
 
 	p.click("#freeze")
+	p.click("dialog button.yes")
 	p.see("#notice", "Saved incident")
 	p.until("document.querySelector('#timeline figcaption').innerText.includes('incident')")
 	all := verb[struct{ Incidents []ringstore.Incident }](t, "incidents", "--json", "--out", out)
@@ -110,4 +112,18 @@ func TestLive(t *testing.T) {
 	if r := verb[analysis.Report](t, "report", "--json", file); len(r.Collections) < n {
 		t.Errorf("%d collections were pulled, the page had shown %d", len(r.Collections), n)
 	}
+
+	p.click("#settle")
+	p.click("dialog button.yes")
+	p.see("#notice", "heapcam found out which of ")
+
+	// the first page of a viewer without an argument
+	p = open(t, view(t, "--socket", sock, "--out", out))
+	p.see("#head", "1 of them recorded now")
+	p.see("#recordings", "● recording")
+	p.see("#recordings", "17.")
+	p.see("#recordings", "48.0 MiB")
+	p.see("#recordings", "incident")
+	p.click("#recordings a")
+	p.see("#live", "Live")
 }

@@ -73,6 +73,12 @@ type Config struct {
 	Pull func(ctx context.Context, w io.Writer) error
 	// Incidents returns the incidents of this recording.
 	Incidents func() []ringstore.Incident
+	// Settle has the agent list which objects live, and returns what it did; SettleMost is how long that may stop the
+	// JVM. Nil: no agent records the JVM.
+	Settle     func(ctx context.Context) (string, error)
+	SettleMost time.Duration
+	// Home is the relative address of the list of all recordings; "": there is none.
+	Home string
 	// Before is the recording from before a change, with which this one is compared; nil: there is none.
 	Before *Config
 	// Idle is called when all requests were answered and no new one arrived for a moment.
@@ -95,10 +101,17 @@ type Server struct {
 }
 
 // New makes a server with a random token.
-func New(cfg Config) *Server {
+func New(cfg Config) *Server { return newServer(cfg, newToken()) }
+
+func newToken() string {
 	b := make([]byte, 18)
 	rand.Read(b)
-	s := &Server{cfg: cfg, token: base64.RawURLEncoding.EncodeToString(b), mux: http.NewServeMux(), hub: &hub{}}
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// newServer makes a server whose path is token.
+func newServer(cfg Config, token string) *Server {
+	s := &Server{cfg: cfg, token: token, mux: http.NewServeMux(), hub: &hub{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.data.init(s)
 	if cfg.Before != nil {
@@ -127,20 +140,25 @@ const maxBody = 64 << 10
 
 // Serve serves on l, which should listen on loopback, until ctx is done.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	srv := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxBody,
-		BaseContext: func(net.Listener) context.Context { return s.ctx }}
+	return serve(ctx, l, s, s.ctx, s.stop)
+}
+
+// serve serves h on l until ctx or own, which stop ends, is done.
+func serve(ctx context.Context, l net.Listener, h http.Handler, own context.Context, stop func()) error {
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxBody,
+		BaseContext: func(net.Listener) context.Context { return own }}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		select {
 		case <-ctx.Done():
-		case <-s.ctx.Done():
+		case <-own.Done():
 		}
-		s.stop()
+		stop()
 		srv.Close()
 	}()
 	err := srv.Serve(l)
-	s.stop()
+	stop()
 	<-done
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -155,6 +173,14 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 // ServeHTTP checks host name, token and header, and serves the request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r, ok := guard(w, r, s.Path()); ok {
+		s.mux.ServeHTTP(w, r)
+	}
+}
+
+// guard sets the headers of a response, and checks host name, path and header of the request. It returns the request
+// below the path; false: it has answered.
+func guard(w http.ResponseWriter, r *http.Request, path string) (*http.Request, bool) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -164,22 +190,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	if !loopback(r.Host) {
 		http.Error(w, "heapcam view answers only at localhost or a loopback address", http.StatusForbidden)
-		return
+		return nil, false
 	}
-	rest, ok := strings.CutPrefix(r.URL.Path, s.Path())
+	rest, ok := strings.CutPrefix(r.URL.Path, path)
 	if !ok {
 		http.Error(w, "not found: open the whole address, with its token, that heapcam view printed",
 			http.StatusNotFound)
-		return
+		return nil, false
 	}
 	if r.Method == http.MethodPost && r.Header.Get("X-Heapcam") == "" {
 		http.Error(w, "only the page of heapcam view may send this request", http.StatusForbidden)
-		return
+		return nil, false
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	r = r.Clone(r.Context())
 	r.URL.Path = "/" + rest
-	s.mux.ServeHTTP(w, r)
+	return r, true
 }
 
 // loopback reports whether host, with or without port, is a name or address of the loopback interface.
@@ -220,6 +246,7 @@ func (s *Server) routes() {
 	api("GET /api/holders", s.holders)
 	api("GET /api/misses", s.misses)
 	api("POST /api/freeze", s.freeze)
+	api("POST /api/settle", s.settle)
 	s.mux.HandleFunc("GET /api/pull", s.pull)
 	s.mux.HandleFunc("GET /api/events", s.events)
 }

@@ -202,6 +202,30 @@ export function notice(text) {
   }, 6000);
 }
 
+// confirmed asks the reader in a dialog, and says whether the answer was yes.
+export function confirmed(question, yes) {
+  return new Promise(done => {
+    const end = ok => () => {
+      box.close();
+      box.remove();
+      done(ok);
+    };
+    const box = h(
+      'dialog',
+      { 'aria-labelledby': 'question', cancel: end(false) },
+      h('p', { id: 'question' }, question),
+      h(
+        'p',
+        { class: 'bar' },
+        h('button', { type: 'button', class: 'yes', click: end(true) }, yes),
+        h('button', { type: 'button', click: end(false), autofocus: true }, 'Cancel'),
+      ),
+    );
+    document.body.append(box);
+    box.showModal();
+  });
+}
+
 // save has the browser download a file.
 export function save(name, blob) {
   const a = h('a', { href: URL.createObjectURL(blob), download: name });

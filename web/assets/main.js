@@ -16,6 +16,7 @@ import {
   stop,
   Failure,
   visible,
+  confirmed,
 } from './lib.js';
 import * as overview from './overview.js';
 import * as heap from './state.js';
@@ -147,6 +148,9 @@ async function load() {
     return;
   }
   document.getElementById('title').textContent = visible(data.title);
+  const home = document.getElementById('home');
+  home.hidden = !data.home;
+  if (data.home) home.href = data.home;
   document.getElementById('title').title = visible(data.title);
   live();
   const again = shown && shown.view;
@@ -191,6 +195,18 @@ function live() {
           'Save incident',
         )
       : null,
+    data.settle
+      ? h(
+          'button',
+          {
+            type: 'button',
+            id: 'settle',
+            title: 'Find out which objects live (heapcam leaks --settle)',
+            click: settle,
+          },
+          'Settle verdicts',
+        )
+      : null,
     data.can_pull
       ? h(
           'a',
@@ -201,9 +217,24 @@ function live() {
   );
 }
 
-async function freeze() {
+async function settle() {
+  const ask =
+    `Stop the JVM once, for at most ${data.settle}, to list which objects are referenced? The verdicts can then tell ` +
+    'a leak from garbage.';
+  if (!(await confirmed(ask, 'Stop and list'))) return;
+  notice('The JVM is asked for the listing …');
   try {
-    const i = await post('freeze', { reason: 'from the viewer' });
+    notice((await post('settle', { confirmed: true })).text);
+  } catch (e) {
+    notice('Cannot settle: ' + e.message);
+  }
+}
+
+async function freeze() {
+  const ask = 'Keep the current window as an incident? It takes up to the size of the recording on this disk.';
+  if (!(await confirmed(ask, 'Save incident'))) return;
+  try {
+    const i = await post('freeze', { reason: 'from the viewer', confirmed: true });
     notice(
       `Saved incident ${i.id}: collections ${count(i.first_gc)} to ${count(i.last_gc)}, ${bytes(i.bytes)}.`,
     );
