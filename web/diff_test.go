@@ -83,3 +83,22 @@ func TestCompare(t *testing.T) {
 		t.Errorf("a viewer of one recording compares: %s", resp.Status)
 	}
 }
+
+// TestBrush: a part of the time that is chosen in a chart applies to all views, which say so, until it is taken back.
+func TestBrush(t *testing.T) {
+	url := view(t, window)
+	rep := verb[analysis.Report](t, "report", "--json", window)
+	n := len(rep.Collections)
+	a, b := rep.Collections[n/4], rep.Collections[n/2]
+	win := fmt.Sprintf("win=%d-%d", a.Time.UnixMilli(), b.Time.UnixMilli()+1)
+	p := open(t, url+"#diff?"+win)
+	p.see("#head", fmt.Sprintf("to collection %d ", b.GC))
+	p.see("#brush", "Show all")
+	p.do(cdp.Navigate(url + "#state?" + win))
+	p.see("#head", fmt.Sprintf("After collection %d ", b.GC))
+	p.do(cdp.Navigate(url + "#trends?" + win))
+	p.see("#head", fmt.Sprintf("over %d collections", b.GC-a.GC+1))
+	p.click("#all-time")
+	p.see("#head", fmt.Sprintf("over %d collections", n))
+	p.until("document.querySelector('#brush').hidden")
+}

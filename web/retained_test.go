@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	cdp "github.com/chromedp/chromedp"
+
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/references"
@@ -80,6 +82,14 @@ func TestRetained(t *testing.T) {
 		t.Error("the name of a field became an element")
 	}
 
+	p = open(t, url+"#state")
+	p.click(".switch button:nth-child(5)") // by holder
+	p.see("#tree", "app.Shop.cache")
+	p.see("#flame", "app.Shop.cache")
+
 	p = open(t, view(t, window)+"#retained")
 	p.see("#head", "heapcam references JVM")
+	p.do(cdp.Navigate(p.url[:strings.IndexByte(p.url, '#')] + "#state"))
+	p.click(".switch button:nth-child(5)")
+	p.see("#notice", "is not recorded here")
 }

@@ -88,8 +88,12 @@ func (t *timeline) run() {
 func (s *Server) warm(first, last uint64) {
 	from, to := strconv.FormatUint(first, 10), strconv.FormatUint(last, 10)
 	_, _ = s.grouped(s.ctx, to, question{by: stateBy})
-	_, _ = s.trendOf(s.ctx, question{by: changeBy})
+	_, _ = s.trendOf(s.ctx, question{by: changeBy}, period{})
 	_, _ = s.diffBy(s.ctx, question{by: changeBy}, from, to)
+	_, _, _, _ = s.stacks(s.ctx, to, question{by: stateBy})
+	for _, at := range []string{from, to} {
+		_, _, _, _ = s.stacks(s.ctx, at, question{by: codeBy})
+	}
 	if t := s.timeline(s.ctx); t != nil { // what trends by site need
 		t.mu.Lock()
 		i := slices.IndexFunc(t.counts, (*heap.CountSnapshot).Sites)
@@ -273,17 +277,18 @@ const (
 	trendLeast   = 20
 )
 
-// trend computes a trend over the kept states. In a large recording it skips collections, unless the classifiers need
-// only types, which states have counted. It uses no more detail of the states than what.
+// trend computes a trend over the kept states of a period. In a large recording it skips collections, unless the
+// classifiers need only types, which states have counted. It uses no more detail of the states than what.
 func (t *timeline) trend(
 	ctx context.Context,
 	what detail,
+	in period,
 	again func() ([]classify.Classifier, []classify.Filter),
 ) (*analysis.TrendReport, error) {
 	if err := t.wait(ctx, func() bool { return false }); err != nil {
 		return nil, err
 	}
-	kept, unknown := t.some(what)
+	kept, unknown := t.some(what, in)
 	report := t.d.s.hub.progress("Computing the trends", "collections")
 	defer report(1, 1)
 	rep, err := analysis.TrendStates(&t.samples, func(f func(*heap.View, *heap.Collection) bool) error {
@@ -307,19 +312,25 @@ func (t *timeline) trend(
 	return rep, err
 }
 
-// some returns the kept states that a trend reads, among them the first and the last, and the number of collections
-// whose state is unknown.
-func (t *timeline) some(what detail) (kept []heap.AnySnapshot, unknown int) {
+// some returns the kept states of a period that a trend reads, among them the first and the last, and the number of
+// collections whose state is unknown.
+func (t *timeline) some(what detail, in period) (kept []heap.AnySnapshot, unknown int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	unknown = t.all - len(t.points)
+	within := func(all []heap.AnySnapshot) []heap.AnySnapshot {
+		return slices.DeleteFunc(all, func(k heap.AnySnapshot) bool {
+			return !in.has(collection.Wall(t.r.Symbols, k.At().End()))
+		})
+	}
 	if what == ofTypes || len(t.kept) == 0 {
-		return every(t.counts), unknown
+		return within(every(t.counts)), unknown
 	}
 	from, most := every(t.kept), trendWork/int(t.kept[len(t.kept)-1].C.Objects+1)
 	if what == ofSites && !slices.ContainsFunc(t.counts, func(k *heap.CountSnapshot) bool { return !k.Sites() }) {
 		from, most = every(t.counts), trendSamples/(t.kept[len(t.kept)-1].C.LiveSamples+1)
 	}
+	from = within(from)
 	n := len(from)
 	most = min(n, max(trendLeast, most))
 	for i := range most {

@@ -97,7 +97,7 @@ func TestTimeline(t *testing.T) {
 	}
 	for _, by := range []string{"type", "site(1)", "type, site"} {
 		q := question{by: by}
-		got, err := s.trendOf(ctx, q)
+		got, err := s.trendOf(ctx, q, period{})
 		if err != nil {
 			t.Fatal(err)
 		}

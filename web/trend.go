@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/history"
@@ -66,12 +67,27 @@ func shorten(rep *analysis.TrendReport) *trended {
 	return t
 }
 
-func (s *Server) trendOf(ctx context.Context, q question) (*trended, error) {
+// period is a part of the window's time, in Unix milliseconds; the zero period is all of it.
+type period struct{ from, to int64 }
+
+func (p period) has(t time.Time) bool {
+	return p == period{} || t.UnixMilli() >= p.from && t.UnixMilli() <= p.to
+}
+
+// periodOf reads the period FROM-TO of a request.
+func periodOf(r *http.Request) (p period) {
+	if n, _ := fmt.Sscanf(r.FormValue("win"), "%d-%d", &p.from, &p.to); n < 2 || p.to <= p.from {
+		return period{}
+	}
+	return p
+}
+
+func (s *Server) trendOf(ctx context.Context, q question, in period) (*trended, error) {
 	first, filter, err := q.make(s)
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.data.keep(ctx, "trend\x00"+q.String(), func(ctx context.Context) (any, error) {
+	v, err := s.data.keep(ctx, fmt.Sprint("trend\x00", in, q), func(ctx context.Context) (any, error) {
 		again := func() ([]classify.Classifier, []classify.Filter) {
 			by, filters, err := q.make(s)
 			if err != nil { // the first call succeeded; a classifier file that changed since does not matter
@@ -80,7 +96,7 @@ func (s *Server) trendOf(ctx context.Context, q question) (*trended, error) {
 			return by, filters
 		}
 		if t := s.timeline(ctx); t != nil {
-			rep, err := t.trend(ctx, detailOf(first, filter), again)
+			rep, err := t.trend(ctx, detailOf(first, filter), in, again)
 			if err != nil && ctx.Err() == nil {
 				err = badRequest{err}
 			}
@@ -109,7 +125,7 @@ func (s *Server) trendOf(ctx context.Context, q question) (*trended, error) {
 
 // trend answers with the groups that changed most, with the largest ones, or with one of them.
 func (s *Server) trend(r *http.Request) (any, error) {
-	t, err := s.trendOf(r.Context(), questionOf(r, changeBy))
+	t, err := s.trendOf(r.Context(), questionOf(r, changeBy), periodOf(r))
 	if err != nil {
 		return nil, err
 	}

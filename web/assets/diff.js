@@ -1,6 +1,6 @@
 // Diff: what died, stayed and was born between two collections, as bars by group (ICPE'18, Figure 14), and as a flame
 // graph coloured by change. With two recordings it is the page of compare.js unless the address says otherwise.
-import { h, go, get, bytes, count, plural, change, when, save, state, notice, unknown } from './lib.js';
+import { h, go, get, bytes, count, plural, change, when, save, state, notice, unknown, within } from './lib.js';
 import { TreeTable } from './tree.js';
 import { ask, showFieldError, classifiers, gcField, name } from './ask.js';
 import { net, bars, figures, range, Changes } from './change.js';
@@ -16,7 +16,10 @@ let box,
 const paired = (d, params) => Boolean(d.before) && params.get('pair') !== '0';
 const title = 'What changed between two collections';
 
-const known = () => data.report.collections.filter(c => c.known);
+const known = () => {
+  const k = data.report.collections.filter(c => c.known);
+  return k.length ? within(k) : k;
+};
 const question = params => ({
   from: params.get('from') || String(known()[0].gc),
   to: params.get('to') || String(known().at(-1).gc),

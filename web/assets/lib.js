@@ -300,3 +300,10 @@ export function win(params = state().params) {
   const w = (params.get('win') || '').split('-').map(x => +x / 1000);
   return w.length === 2 && w[1] > w[0] ? w : null;
 }
+
+// within gives the collections of the part of the window that the address names; all of them if none is in it.
+export function within(rows, params = state().params) {
+  const w = win(params);
+  const inside = w ? rows.filter(c => Date.parse(c.time) >= 1000 * w[0] && Date.parse(c.time) <= 1000 * w[1]) : rows;
+  return inside.length ? inside : rows;
+}

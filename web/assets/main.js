@@ -17,6 +17,8 @@ import {
   Failure,
   visible,
   confirmed,
+  clock,
+  win,
 } from './lib.js';
 import * as overview from './overview.js';
 import * as heap from './state.js';
@@ -57,6 +59,7 @@ function chrome() {
     if (v === s.view) a.setAttribute('aria-current', 'page');
     else a.removeAttribute('aria-current');
   });
+  brushed(s);
   const isUTC = s.params.get('tz') === 'utc';
   document.getElementById('tools').replaceChildren(
     h(
@@ -80,6 +83,21 @@ function chrome() {
       'Dark',
     ),
     h('button', { type: 'button', id: 'copy', title: 'Copy the address of this view', click: copy }, 'Copy link'),
+  );
+}
+
+// brushed says which part of the window all views show, and takes the choice back.
+function brushed(s) {
+  const e = document.getElementById('brush'),
+    w = win(s.params);
+  e.hidden = !w;
+  if (!w) return;
+  const t = x => clock(1000 * x, w[1] - w[0] < 60);
+  e.replaceChildren(
+    h('b', {}, `${t(w[0])} to ${t(w[1])}`),
+    h('span', { class: 'quiet' },
+      'Charts, Heap, Diff, Trends and Threads show this part of the time. Verdicts are about the whole recording.'),
+    h('button', { type: 'button', id: 'all-time', click: () => go(state().view, { win: null }) }, 'Show all'),
   );
 }
 

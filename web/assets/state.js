@@ -1,5 +1,5 @@
 // Heap: the live objects after one collection, as a flame graph of all frames and beside it as a tree table of groups.
-import { h, go, get, bytes, count, plural, share, when, save, state, notice, unknown } from './lib.js';
+import { h, go, get, bytes, count, plural, share, when, save, state, notice, unknown, within } from './lib.js';
 import { TreeTable } from './tree.js';
 import { Flame } from './flame.js';
 import { ask, showFieldError, classifiers, byOf, gcField, lastKnown, name } from './ask.js';
@@ -18,7 +18,29 @@ const presets = [
   ['By my code', { by: 'site, type', order: null }],
   ['By thread', { by: 'thread, site, type', order: null }],
   ['By age', { by: 'ages, type, site', order: null }],
+  ['By holder', { by: 'holder, type', order: null }],
 ];
+
+// preset goes to a ready-made grouping. Holders are known after one collection only: that of the newest reference
+// listing.
+async function preset(change) {
+  const to = { ...change, zoom: null, part: null, open: null, frame: null };
+  if (/holder/.test(change.by)) {
+    let r;
+    try {
+      r = await get('retained', { by: 'object' }, 'listing');
+    } catch (e) {
+      if (e.name !== 'AbortError') notice(e.message);
+      return;
+    }
+    if (r.none) {
+      notice('Who holds an object is not recorded here. “heapcam references JVM” records it while the JVM runs.');
+      return;
+    }
+    to.at = r.gc;
+  }
+  go('state', to);
+}
 
 export async function show(main, d, params) {
   data = d;
@@ -85,7 +107,8 @@ function search(params) {
   );
 }
 
-const at = params => params.get('at') || String(lastKnown(data.report.collections));
+const at = params => params.get('at') ||
+  String(lastKnown(within(data.report.collections.filter(c => c.known), params)));
 const question = params => ({ at: at(params), by: byOf(params), where: params.get('filter') });
 const pathOf = (params, key) => {
   try {
@@ -136,7 +159,7 @@ function tops(params, q) {
             {
               type: 'button',
               'aria-pressed': String((change.by || null) === by),
-              click: () => go('state', { ...change, zoom: null, part: null, open: null, frame: null }),
+              click: () => preset(change),
             },
             t,
           ),

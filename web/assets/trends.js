@@ -37,7 +37,7 @@ const perSecond = ({ slope }, mark) => {
   );
 };
 
-const question = params => ({ by: params.get('by') || 'type', where: params.get('filter') });
+const question = params => ({ by: params.get('by') || 'type', where: params.get('filter'), win: params.get('win') });
 const rowOf = params => {
   try {
     const r = JSON.parse(params.get('row') || 'null');
@@ -64,7 +64,7 @@ export async function show(main, d, params) {
     ),
     list,
   };
-  main.append(h('h2', {}, 'Trends over the window'), box.top, box.head, box.chart, box.table, box.survival);
+  main.append(h('h2', {}, 'Trends over time'), box.top, box.head, box.chart, box.table, box.survival);
   await update(d, params);
 }
 

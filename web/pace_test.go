@@ -1,0 +1,104 @@
+package web_test
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	cdp "github.com/chromedp/chromedp"
+
+	"github.com/heapcam/heapcam/analysis"
+)
+
+// steps are what a reader does with a recording whose collections are rows: each view, and what is asked in it most.
+func steps(rows []analysis.CollectionRow) []interaction {
+	e := url.QueryEscape
+	var known []analysis.CollectionRow
+	for _, c := range rows {
+		if c.Known {
+			known = append(known, c)
+		}
+	}
+	at := func(share float64) analysis.CollectionRow { return known[int(share*float64(len(known)-1))] }
+	a, b, c := at(0.25), at(0.5), at(0.9)
+	win := fmt.Sprintf("win=%d-%d", a.Time.UnixMilli(), c.Time.UnixMilli()+1)
+	return []interaction{
+		{"overview", fmt.Sprintf("overview?at=%d", b.GC)}, {"overview", "overview?live=site"},
+		{"overview", "overview?live=space"}, {"overview", "overview?theme=dark"}, {"overview", "overview?" + win},
+		{"leaks", "leaks"}, {"cost", "cost"}, {"cost", "cost?" + win}, {"coverage", "coverage"},
+		{"heap", "state"}, {"heap", "state?by=" + e("site, type")}, {"heap", "state?by=" + e("thread, site, type")},
+		{"heap", "state?by=" + e("ages, type, site")}, {"heap", "state?order=leaf"}, {"heap", "state?jdk=1"},
+		{"heap", "state?by=type&filter=" + e("size >= 256")}, {"heap", "state?q=method7"},
+		{"another collection", fmt.Sprintf("state?at=%d", a.GC)},
+		{"another collection", fmt.Sprintf("state?at=%d", b.GC)},
+		{"another collection", fmt.Sprintf("state?at=%d&by=type", c.GC)},
+		{"diff", "diff"}, {"diff", "diff?" + win}, {"diff", fmt.Sprintf("diff?from=%d&to=%d", b.GC, c.GC)},
+		{"diff", "diff?unit=objects"}, {"diff", "diff?jdk=1"},
+		{"trends", "trends"}, {"trends", "trends?" + win}, {"trends", "trends?by=" + e("site(1)")},
+		{"holders", "retained"}, {"glossary", "glossary"},
+	}
+}
+
+// TestPace measures in the browser how soon the page answers, on a small leak, a GC storm and ten million objects (make
+// pace). It prints a table: no time fails the test, because times depend on the machine.
+func TestPace(t *testing.T) {
+	if os.Getenv("HEAPCAM_PACE") == "" {
+		t.Skip("not run: how soon the page answers (make pace)")
+	}
+	storm, large := filepath.Join(t.TempDir(), "storm"), filepath.Join(t.TempDir(), "large")
+	if out, err := exec.Command("go", "run", "../bench/storm", storm).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	recordingOf{objects: 10_000_000, survivors: 230_000, collections: 600, listings: 2, sites: 50_000}.make(t, large)
+	time.Sleep(3 * time.Second) // a file that was just written is not indexed
+	fmt.Println("| recording | first paint | overview | again: paint | overview | interactions: median | 95 % " +
+		"| longest | tab | viewer |\n|---|---|---|---|---|---|---|---|---|---|")
+	for _, r := range []struct{ name, path string }{{"small leak", window}, {"storm", storm}, {"large", large}} {
+		t.Run(r.name, func(t *testing.T) { pace(t, r.name, r.path) })
+	}
+}
+
+// paints is the time to the first paint and to the charts of the overview.
+func paints(t *testing.T, path string) (p *page, at string, paint, drawn time.Duration) {
+	at = view(t, path)
+	p = open(t, "about:blank")
+	begin := time.Now()
+	p.do(cdp.Navigate(at))
+	for js[bool](p, "document.querySelectorAll('#timeline canvas').length < 3") {
+		time.Sleep(5 * time.Millisecond)
+		if time.Since(begin) > 10*time.Minute {
+			t.Fatal("no overview")
+		}
+	}
+	drawn = time.Since(begin)
+	ms := js[float64](p, "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1")
+	return p, at, time.Duration(ms * 1e6), drawn
+}
+
+func pace(t *testing.T, name, path string) {
+	_, _, paint, drawn := paints(t, path)
+	p, _, paint2, drawn2 := paints(t, path)
+	rep := verb[analysis.Report](t, "report", "--json", path)
+	p.interact("state") // waits until all states are read
+	time.Sleep(5 * time.Second)
+	var all []time.Duration
+	for _, x := range steps(rep.Collections) {
+		time.Sleep(300 * time.Millisecond) // the time that a reader needs
+		d, _ := p.interact(x.hash)
+		all = append(all, d)
+		if d > target {
+			hash, _ := url.QueryUnescape(x.hash)
+			t.Logf("over %v: %v for %s", target, d.Round(time.Millisecond), hash)
+		}
+	}
+	slices.Sort(all)
+	ms := func(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
+	fmt.Printf("| %s | %s | %s | %s | %s | %s | %s | %s | %d MiB | %d MiB |\n", name, ms(paint), ms(drawn), ms(paint2),
+		ms(drawn2), ms(all[len(all)/2]), ms(all[len(all)*95/100]), ms(all[len(all)-1]), tabMemory()>>10,
+		status(viewer, "VmHWM")>>10)
+}
