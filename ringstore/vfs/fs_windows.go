@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"syscall"
 	"errors"
 	"os"
 	"path/filepath"
@@ -110,5 +111,5 @@ func (osFS) Free(path string) (int64, error) {
 // NoSpace says that an error means a full disk or quota.
 func NoSpace(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) ||
-		errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
+		errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED) || errors.Is(err, syscall.ENOSPC) // Go's own name for it
 }
