@@ -1,10 +1,10 @@
 package vfs
 
 import (
-	"syscall"
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/windows"
 )
