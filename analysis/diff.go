@@ -37,7 +37,7 @@ type Change struct {
 	// garbage at the first collection; null: not known
 	DeadBefore *classify.Dead `json:"dead_before,omitempty"`
 	// garbage at the second collection; null: not known
-	DeadAfter  *classify.Dead `json:"dead_after,omitempty"`
+	DeadAfter *classify.Dead `json:"dead_after,omitempty"`
 }
 
 // Changes are the three counts, of objects or of bytes.

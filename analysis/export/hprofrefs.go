@@ -97,9 +97,11 @@ func (x *HprofReferences) inherit(c *refsClass) {
 	s := c.shape
 	var super []int
 	for k := range s.Fields {
-		if s.Kind == references.Reference && s.Fields[k].Class == referenceClass {
+		switch {
+		case s.Fields[k] == references.ClassField: // readers know it
+		case s.Kind == references.Reference && s.Fields[k].Class == referenceClass:
 			super = append(super, k)
-		} else {
+		default:
 			c.own = append(c.own, k)
 		}
 	}
@@ -124,10 +126,18 @@ func (x *HprofReferences) describe(c *refsClass, s *references.Shape, size uint6
 		c.elem, c.bytes = e[0], e[1]
 	}
 	if c.elem == 0 && s.Kind != references.ObjectArray && c.name != "java/lang/Object" { // its fields all would have
-		used := x.header + uint64(len(s.Fields))*x.oop
+		used := x.header + uint64(len(c.own)+c.inherited())*x.oop
 		c.fill = size - min(size, used)
 		c.fill = min(c.fill&^3, 1<<18)
 	}
+}
+
+// inherited is how many fields of references the class that it extends has.
+func (c *refsClass) inherited() int {
+	if c.super == nil {
+		return 0
+	}
+	return len(c.super.own)
 }
 
 func (x *HprofReferences) id(object int) uint64 {
@@ -321,6 +331,7 @@ func (x *HprofReferences) writeObject(i int) {
 		}
 		b = append(b, make([]byte, n*c.bytes)...)
 	case s.Kind == references.ObjectArray:
+		slots = slots[len(s.Fields):]
 		b = hprofID(hprofU4(hprofID(append(b, hprofObjects), id), 1, uint64(len(slots))), c.id)
 		for _, t := range slots {
 			b = x.slot(b, t)

@@ -8,13 +8,49 @@ import (
 // Biggest gives the n objects that retain most, the largest first. An object whose dominator is among them as well
 // counts like any other.
 func (g *Graph) Biggest(n int) []int {
+	return g.largest(n, g.size)
+}
+
+// Drops gives the n objects that retain most beside the largest part that one other object dominates: what they hold is
+// held by many objects below them. The largest is first.
+func (g *Graph) Drops(n int) []int {
+	drop := g.drops()
+	return g.largest(n, drop)
+}
+
+// Drop gives the bytes that objects retain with themselves, but for what the largest object below them retains.
+func (g *Graph) Drop(objects []int) []uint64 {
+	drop := g.drops()
+	out := make([]uint64, len(objects))
+	for k, i := range objects {
+		out[k] = uint64(drop[g.node[i]]) * 8
+	}
+	return out
+}
+
+// drops gives these sizes by node, words.
+func (g *Graph) drops() []uint32 {
+	most := make([]uint32, len(g.size)) // by node: size of the largest child
+	for v := len(g.size) - 1; v > 0; v-- {
+		up := g.idom[v]
+		most[up] = max(most[up], g.size[v])
+	}
+	for v := range most {
+		most[v] = g.size[v] - most[v]
+	}
+	most[0] = 0
+	return most
+}
+
+// largest gives the objects of the n nodes with the largest sizes.
+func (g *Graph) largest(n int, sizes []uint32) []int {
 	var top []uint32 // nodes, the smallest first: as a sorted list, for n is small
-	for v := 1; v < len(g.size); v++ {
-		if len(top) == n && (n == 0 || g.size[v] <= g.size[top[0]]) {
+	for v := 1; v < len(sizes); v++ {
+		if len(top) == n && (n == 0 || sizes[v] <= sizes[top[0]]) {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(top, g.size[v], func(t, size uint32) int {
-			return cmp.Compare(g.size[t], size)
+		at, _ := slices.BinarySearchFunc(top, sizes[v], func(t, size uint32) int {
+			return cmp.Compare(sizes[t], size)
 		})
 		top = slices.Insert(top, at, uint32(v))
 		if len(top) > n {

@@ -22,7 +22,8 @@ import (
 // Graph is a reference listing as a graph. Objects are numbered in the order of the listing. It is only read after
 // Build, and safe for concurrent use.
 type Graph struct {
-	// L is the listing. Its Slots are numbers of objects + 1 now; 0: null; dangling: no object is there.
+	// L is the listing. Its Slots are numbers of objects + 1 now; 0: null; dangling: no object is there. Objects of
+	// classes that may be unloaded have one more field, references.ClassField.
 	L *references.Listing
 	// Dangling counts slots of reached objects that point at no listed object, by shape.
 	Dangling map[uint32]uint64
@@ -102,6 +103,7 @@ func follow(l *references.Listing, progress func(step string)) (*Graph, error) {
 	if len(l.Addr) > MaxObjects || uint64(len(l.Slots))+uint64(len(l.Roots)) >= uint64(dangling) {
 		return nil, fmt.Errorf("%w: %d objects, %d slots", ErrTooLarge, len(l.Addr), len(l.Slots))
 	}
+	addClasses(l)
 	g := &Graph{L: l, Dangling: map[uint32]uint64{}}
 	g.setLoose()
 	progress("resolving the references")

@@ -149,6 +149,21 @@ var knownGraphs = map[string]struct {
 		}
 		p.Set(reg, "loaders", p.list(loaders))
 	}, []string{"100.0 %  static app.Plugins.loaders → ArrayList.elementData, then static plugin.Main0.data"}},
+	"object of a class loader": {func(p *program) { // nothing refers to the loaders
+		p.Class("app/PluginClassLoader", "parent")
+		var plugins []int
+		for i := range 30 {
+			name := fmt.Sprintf("plugin/Main%d", i)
+			p.Class(name, "next")
+			l, m := p.New("app/PluginClassLoader"), p.Mirror(name, "data")
+			p.Set(m, "classLoader", l)
+			p.Set(m, "data", p.leak(1)[0])
+			p.Add(l, m)
+			plugins = append(plugins, p.New(name))
+		}
+		p.Set(p.class("app/Plugins", "list"), "list", p.list(plugins))
+	}, []string{"100.0 %  static app.Plugins.list → ArrayList.elementData, " +
+		"then [] → Main0.(class) → static plugin.Main0.data"}},
 	"linked queue": {func(p *program) {
 		p.Set(p.class("app/Work", "queue"), "queue", p.linked(p.leak(500)))
 	}, []string{"100.0 %  static app.Work.queue, then LinkedList.first → Node.next ×2 → Node.item"}},

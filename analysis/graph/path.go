@@ -115,6 +115,9 @@ func (p *Path) Text() ui.Text {
 	var parts []ui.Text
 	start := 0
 	for k := range hops {
+		if hops[k].Field == references.ClassField { // an object holds the class that has the next static field
+			break
+		}
 		if hops[k].Static() {
 			start = k
 		}

@@ -17,7 +17,7 @@ import (
 // the roots: what an object retains could be freed if it were not there.
 type DominatorsReport struct {
 	Head
-	// What is shown: object, class, loader, package or site.
+	// What is shown: object, drop, class, loader, package or site.
 	By string `json:"by"`
 	// The groups, the one that retains most first.
 	Groups []Group `json:"groups,omitempty"`
@@ -49,6 +49,8 @@ type Big struct {
 	Bytes uint64 `json:"bytes"`
 	// Bytes that it retains with itself.
 	Retained uint64 `json:"retained"`
+	// With by=drop: bytes that it retains beside what the largest object below it retains.
+	Drop uint64 `json:"drop,omitempty"`
 	// strong, soft or final: how it is held.
 	Strength string `json:"strength"`
 	// The path to it.
@@ -58,6 +60,7 @@ type Big struct {
 // Ways to group: Dominators takes one.
 const (
 	ByObject  = "object"
+	ByDrop    = "drop"
 	ByClass   = "class"
 	ByLoader  = "loader"
 	ByPackage = "package"
@@ -65,23 +68,14 @@ const (
 )
 
 // Bys are all of them.
-var Bys = []string{ByObject, ByClass, ByLoader, ByPackage, BySite}
+var Bys = []string{ByObject, ByDrop, ByClass, ByLoader, ByPackage, BySite}
 
 // Dominators finds what retains most, at most top objects or groups, 0: all groups. v is the state after the listing's
 // collection; only BySite needs it.
 func (h *Heap) Dominators(by string, top int, v *heap.View) *DominatorsReport {
 	r := &DominatorsReport{Head: h.head("dominators"), By: by}
-	if by == ByObject {
-		if top <= 0 || top > 10000 {
-			top = 10000
-		}
-		for _, i := range h.Graph.Biggest(top) {
-			p, _ := h.Graph.PathTo(i)
-			s, _ := h.Graph.Strength(i)
-			r.paths = append(r.paths, p)
-			r.Biggest = append(r.Biggest, Big{h.className(i), h.address(i), h.Graph.Bytes(i), h.Graph.Retained(i),
-				s.String(), h.path(&p)})
-		}
+	if by == ByObject || by == ByDrop {
+		r.biggest(h, top)
 		return r
 	}
 	names, group := h.groups(by, v)
@@ -95,6 +89,30 @@ func (h *Heap) Dominators(by string, top int, v *heap.View) *DominatorsReport {
 		r.Groups = r.Groups[:top]
 	}
 	return r
+}
+
+// biggest finds the objects that retain most, or of which the retained sizes drop most.
+func (r *DominatorsReport) biggest(h *Heap, top int) {
+	g := h.Graph
+	if top <= 0 || top > 10000 {
+		top = 10000
+	}
+	all := g.Biggest
+	if r.By == ByDrop {
+		all = g.Drops
+	}
+	objects := all(top)
+	drops := make([]uint64, len(objects))
+	if r.By == ByDrop {
+		drops = g.Drop(objects)
+	}
+	for k, i := range objects {
+		p, _ := g.PathTo(i)
+		s, _ := g.Strength(i)
+		r.paths = append(r.paths, p)
+		r.Biggest = append(r.Biggest, Big{h.className(i), h.address(i), g.Bytes(i), g.Retained(i), drops[k],
+			s.String(), h.path(&p)})
+	}
 }
 
 // className names the class of an object; of a mirror, with the class that it stands for.
@@ -172,12 +190,17 @@ func (r *DominatorsReport) WriteText(w io.Writer) {
 	ui.Fprintf(w, "%s, %s; not reached %s, weakly reached %s\n\n", ui.Plural(r.Objects, "object"), ui.Bytes(r.Bytes),
 		ui.Bytes(r.Unreached), ui.Bytes(r.Weak))
 	all := r.Bytes
-	if r.By == ByObject {
-		ui.Fprintf(w, "%11s  %8s  %11s  %s\n", "RETAINED", "SHARE", "BYTES", "OBJECT AND PATH")
+	if r.By == ByObject || r.By == ByDrop {
+		what := "BYTES"
+		if r.By == ByDrop {
+			what = "DROP"
+		}
+		ui.Fprintf(w, "%11s  %8s  %11s  %s\n", "RETAINED", "SHARE", what, "OBJECT AND PATH")
 		for i := range r.Biggest {
 			x := &r.Biggest[i]
+			last := map[string]uint64{ByObject: x.Bytes, ByDrop: x.Drop}[r.By]
 			ui.Beside(w, ui.Sprintf("%11s  %8s  %11s  ", ui.Bytes(x.Retained), ui.Part(x.Retained, all),
-				ui.Bytes(x.Bytes)), ui.Sprintf("%s @ %s", x.Class, x.Address))
+				ui.Bytes(last)), ui.Sprintf("%s @ %s", x.Class, x.Address))
 			ui.Beside(w, "       by ", r.paths[i].Text())
 		}
 	} else {
@@ -188,8 +211,12 @@ func (r *DominatorsReport) WriteText(w io.Writer) {
 		}
 	}
 	ui.Fprintf(w, "\n")
+	own := ui.Flow("BYTES: its own.")
+	if r.By == ByDrop {
+		own = "DROP: what it retains beside the largest object below it. What a large drop retains is in many parts."
+	}
 	ui.Paragraph(w, "", 0, "RETAINED: bytes that would be free if this were gone, its own included. SHARE: of all "+
-		"bytes. BYTES: its own.")
+		"bytes. "+own)
 	r.writeMissing(w)
 }
 

@@ -41,7 +41,7 @@ func (h *Heap) Health(i int) string {
 	for range 3 { // a set leads to its map, and that to its table
 		s := g.L.Shape(i)
 		if s.Kind == references.ObjectArray {
-			return slotHealth(g.L.Of(i))
+			return slotHealth(g.L.Of(i)[len(s.Fields):])
 		}
 		field, ok := backing[s.Name]
 		if !ok {

@@ -37,7 +37,7 @@ func verbGroups() []verbGroup {
 		{"read", "Read a recording", []*cobra.Command{
 			newReportCmd(), newLeaksCmd(), newViewCmd(), newHistogramCmd(), newGroupCmd(), newDiffCmd(),
 			newTrendCmd(), newHistoryCmd(), newLifetimesCmd(), newWhatifCmd(), newHoldersCmd(), newPathsCmd(),
-			newDominatorsCmd(), newExportCmd(), newCoverageCmd(), newClassifiersCmd(), newVerifyCmd(),
+			newDominatorsCmd(), newLoadersCmd(), newExportCmd(), newCoverageCmd(), newClassifiersCmd(), newVerifyCmd(),
 			newDumpCmd()}},
 		{"operate", "Operate", []*cobra.Command{
 			newDoctorCmd(), newServiceCmd(), newAgentCmd(), newConfigCmd(), newReloadCmd(), newCostCmd(),

@@ -307,7 +307,8 @@ func newDominatorsCmd() *cobra.Command {
 		Long: `Use it to find what would free most memory if it were gone.
 
 An object retains itself and all that can be reached only through it. --by groups the objects: by class, class loader,
-package or allocation site. What a group retains counts each byte once. --by site groups sampled objects only.` +
+package or allocation site. What a group retains counts each byte once. --by site groups sampled objects only. --by drop
+shows where many small parts begin: objects that retain much beside the largest object below them.` +
 			listingHelp + fileHelp,
 		Example: `  heapcam dominators incident.heapcam
   heapcam dominators incident.heapcam --by package --top 10`,

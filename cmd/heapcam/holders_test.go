@@ -89,6 +89,11 @@ func TestHolders(t *testing.T) {
 		{[]string{"paths", dir, "--class", "app.Order", "--strength", "soft"}, 0, []string{
 			"1 reached by soft references", "static app.Shop.soft → SoftReference.referent (soft)"}},
 		{[]string{"dominators", dir}, 0, []string{"app.AppClassLoader @ 0x100000080", "static app.Shop.cache"}},
+		{[]string{"dominators", dir, "--by", "drop", "--top", "1"}, 0, []string{"DROP",
+			"2.8 KiB    74.5 %      2.8 KiB  java.lang.Object[]"}},
+		{[]string{"loaders", dir}, 0, []string{"1         1           2  app.AppClassLoader",
+			"100 %  by (class loader)"}},
+		{[]string{"loaders", dir, "--json"}, 0, []string{`"duplicates": []`}},
 		{[]string{"dominators", dir, "--by", "package"}, 0, []string{"app"}},
 		{[]string{"dominators", dir, "--by", "loader"}, 0, []string{"(boot) #1"}},
 		{[]string{"dominators", dir, "--by", "site"}, 0, []string{"app.Shop.buy(Test.java:1)", "(not sampled)"}},

@@ -186,6 +186,9 @@ func (a *assembler) shape(key shapeKey, c *trace.RefClass, slots int) references
 	if c == nil {
 		return s
 	}
+	if s.Class = uint32(c.ID); key.mirror {
+		s.Class = key.of
+	}
 	switch key.kind {
 	case references.ObjectArray:
 		s.Rest = restArray

@@ -79,6 +79,7 @@ func TestRead(t *testing.T) {
 		case references.ObjectArray:
 			w.Rest = restArray
 		}
+		g.Class, w.Class = 0, 0 // TestClassNumbers
 		if len(g.Fields)+len(w.Fields) == 0 {
 			g.Fields, w.Fields = nil, nil
 		}
@@ -118,5 +119,21 @@ func TestChoose(t *testing.T) {
 	}
 	if _, err := Choose(all, 2); !errors.Is(err, ErrNone) {
 		t.Error(err)
+	}
+}
+
+// TestClassNumbers: the shape of objects has the number of the mirror that stands for their class.
+func TestClassNumbers(t *testing.T) {
+	b := referencestest.New()
+	b.Class("app/A", "x")
+	a := b.New("app/A")
+	m, other := b.Mirror("app/A"), b.Mirror("app/B")
+	all := blocks(b.Blocks())
+	l, _, err := Read(&all, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := l.Shape(a).Class; n == 0 || l.Shape(m).Class != n || l.Shape(other).Class == n {
+		t.Errorf("numbers %d, %d, %d", n, l.Shape(m).Class, l.Shape(other).Class)
 	}
 }

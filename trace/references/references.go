@@ -46,9 +46,11 @@ type Listing struct {
 // Shape says what objects are and how their slots are called.
 type Shape struct {
 	Type uint32 // id of the type in the recording, 0 if unknown
-	Name string // class name as in the recording: java/lang/String, [I
-	Kind Kind
-	Of   string // of a mirror: the class that it stands for
+	// Class is a number that the shape of a class's objects and that of its mirror have in common, 0 if unknown.
+	Class uint32
+	Name  string // class name as in the recording: java/lang/String, [I
+	Kind  Kind
+	Of    string // of a mirror: the class that it stands for
 	// Fields are the first slots, in their order; an object has all of them. Slots behind them are called Rest: of
 	// arrays "[]". If Rest is empty, there are none.
 	Fields []Field
@@ -62,6 +64,9 @@ type Field struct {
 	Declared string // descriptor of its type: Ljava/lang/Object;, [I; empty: not known
 	Strength Strength
 }
+
+// ClassField is the reference from an object to the mirror of its class, where readers add it: it is in no slot.
+var ClassField = Field{Name: "(class)", Declared: "Ljava/lang/Class;"}
 
 // Kind says what an object is.
 type Kind uint8

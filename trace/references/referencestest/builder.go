@@ -9,13 +9,14 @@ import (
 
 // Builder builds a listing. Objects are numbered as they are made, and lie behind each other.
 type Builder struct {
-	shapes []references.Shape
-	byName map[string]uint32
-	code   []uint32
-	slots  [][]int // targets, -1: null
-	roots  []root
-	types  map[string]uint32 // ids by name
-	sites  []site
+	shapes  []references.Shape
+	byName  map[string]uint32
+	code    []uint32
+	slots   [][]int // targets, -1: null
+	roots   []root
+	types   map[string]uint32 // ids by name
+	classes map[string]uint32 // numbers by name
+	sites   []site
 }
 
 // words is the size of each object that is no array; its fields are not all of it.
@@ -28,7 +29,8 @@ type root struct {
 
 // New makes a Builder.
 func New() *Builder {
-	return &Builder{byName: map[string]uint32{}, types: map[string]uint32{}}
+	return &Builder{byName: map[string]uint32{}, types: map[string]uint32{},
+		classes: map[string]uint32{}}
 }
 
 // Class defines a class of instances with fields of its own: "name", "name strength" or "name strength descriptor". One
@@ -67,6 +69,14 @@ func (b *Builder) define(key string, s references.Shape) {
 		b.types[s.Name] = uint32(len(b.types) + 1)
 	}
 	s.Type = b.types[s.Name]
+	of := s.Name
+	if s.Kind == references.Mirror {
+		of = s.Of
+	}
+	if b.classes[of] == 0 {
+		b.classes[of] = uint32(len(b.classes) + 1)
+	}
+	s.Class = b.classes[of]
 	b.byName[key] = uint32(len(b.shapes))
 	b.shapes = append(b.shapes, s)
 }
