@@ -18,6 +18,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/logs"
+	"github.com/heapcam/heapcam/agent/profiles"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
@@ -65,6 +66,7 @@ type Agent struct {
 	self           *quota.Process
 	spool          *spool.Spool     // nil: none
 	upload         *upload.Uploader // nil: none
+	profiles       *profiles.Hub    // nil: none
 	verdicts       verdicts
 	ringLogs       map[string]*zerolog.Logger // by folder
 
@@ -145,6 +147,11 @@ func New(cfg Config) (*Agent, error) {
 		to.Out, to.Incidents, to.Log = cfg.Out, IncidentsName, cfg.Log
 		a.upload = upload.New(to)
 	}
+	if a.cfg.Profiles != nil {
+		to := *a.cfg.Profiles
+		to.Log = cfg.Log
+		a.profiles = profiles.New(to)
+	}
 	if err := a.incidents().Clean(); err != nil {
 		logs.Write(&cfg.Log, logs.IncidentRemains, logs.Err.Of(err))
 	}
@@ -213,6 +220,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.wg.Go(func() { a.watchIncidents(ctx) })
 	if a.upload != nil {
 		a.wg.Go(func() { a.upload.Run(ctx) })
+	}
+	if a.profiles != nil {
+		a.wg.Go(func() { a.profiles.Run(ctx) })
 	}
 	if a.cfg.Judge != nil {
 		a.wg.Go(func() { a.judge(ctx) })
@@ -325,6 +335,9 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session.Session)
 	}
 	if a.cfg.MaxIncidents < 0 {
 		hooks.Freeze = nil
+	}
+	if a.profiles != nil {
+		hooks.Profile = a.profiles.Take
 	}
 	err := s.Run(ctx, hooks)
 	stopped := err != nil && ctx.Err() != nil

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/profiles"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/upload"
@@ -100,6 +101,8 @@ type Config struct {
 	Kept   []*os.File
 	// Upload, if set, says to which bucket incidents go.
 	Upload *upload.Config
+	// Profiles, if set, says how often profiles of the heap are taken, and where they go.
+	Profiles *profiles.Config
 	// Judge, if set, reads the recording in a folder and says what leaks there. It is called after an incident was
 	// frozen, once at a time, and takes no part in recording. The agent fills in Incident and Time.
 	Judge func(ctx context.Context, dir string) (session.Verdict, error)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/logs"
+	"github.com/heapcam/heapcam/agent/profiles"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/upload"
 	"github.com/heapcam/heapcam/ringstore"
@@ -141,6 +142,17 @@ func (a *Agent) Upload() *upload.Status {
 	}
 	st := a.upload.Status()
 	return &st
+}
+
+// Profiles gives the hub of profiles; nil: none are taken.
+func (a *Agent) Profiles() *profiles.Hub { return a.profiles }
+
+// profileEvery is the time between two profiles of a JVM; 0: none are taken.
+func (a *Agent) profileEvery() time.Duration {
+	if a.profiles == nil {
+		return 0
+	}
+	return a.profiles.Every()
 }
 
 // Freeze keeps the present window of the recording whose ID is id, running or over, as an incident.

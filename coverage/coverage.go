@@ -18,6 +18,7 @@ package coverage
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/heapcam/heapcam/trace"
@@ -181,8 +182,13 @@ func (t *Recording) After(live, exact *Totals, sites *Sites) Figure {
 }
 
 type sample struct {
-	typ         uint32
-	size, frame uint64
+	typ, interval uint32
+	size, frame   uint64
+}
+
+// of makes a sample, of a mean interval of so many bytes: at most 1 GiB.
+func of(typ uint32, size, frame, interval uint64) sample {
+	return sample{typ, uint32(min(interval, math.MaxUint32)), size, frame}
 }
 
 // maxFresh bounds the samples that wait for their collection, and those alive: a hostile JVM could name new ones for
@@ -207,6 +213,8 @@ type Live struct {
 	ramp      ramp
 	gc        uint64 // of the newest epoch
 	gap, knew bool   // epochs after it were lost; all was known before
+
+	flows *Flows // nil: nobody follows
 }
 
 // NewLive begins with nothing known. types is the caller's and must hold the types of the blocks given.
@@ -224,7 +232,10 @@ func (l *Live) JVM(j *trace.JVM) {
 func (l *Live) Samples(ss []trace.Sample) {
 	for _, s := range ss {
 		if len(l.fresh) < maxFresh {
-			l.fresh[s.ID] = sample{uint32(s.Type), s.Size, s.Frame}
+			l.fresh[s.ID] = of(uint32(s.Type), s.Size, s.Frame, s.Interval)
+		}
+		if l.flows != nil {
+			l.flows.Allocated.add(of(uint32(s.Type), s.Size, s.Frame, s.Interval))
 		}
 	}
 }
@@ -238,8 +249,14 @@ func (l *Live) Lost() {
 	l.known = false
 }
 
-// Held gives how many samples are remembered.
-func (l *Live) Held() int { return len(l.fresh) + len(l.live) }
+// Held gives how many samples, and sites of flows, are remembered.
+func (l *Live) Held() int {
+	n := len(l.fresh) + len(l.live)
+	if l.flows != nil {
+		n += len(l.flows.Allocated) + len(l.flows.Survived) + len(l.flows.Freed)
+	}
+	return n
+}
 
 // Epoch takes in a collection.
 func (l *Live) Epoch(e *trace.Epoch) {
@@ -251,10 +268,16 @@ func (l *Live) Epoch(e *trace.Epoch) {
 			l.live[r.ID] = s
 			l.exact.Add(s.typ, Count{1, s.size})
 			l.sites.Add(s.typ, s.frame)
+			if l.flows != nil {
+				l.flows.Survived.add(s)
+			}
 		}
 	}
 	for _, id := range e.SampleDead {
 		if s, ok := l.live[id]; ok {
+			if l.flows != nil {
+				l.flows.Freed.add(s)
+			}
 			delete(l.live, id)
 			l.exact.Sub(s.typ, Count{1, s.size})
 			l.sites.Sub(s.typ, s.frame)
@@ -309,7 +332,7 @@ func (l *Live) Sync(s *trace.Sync) error {
 		v, ok := l.live[x.ID]
 		if !ok {
 			if v, ok = l.fresh[x.ID]; !ok {
-				v = sample{f.typ, x.Size, x.Frame}
+				v = of(f.typ, x.Size, x.Frame, x.Interval)
 			}
 		}
 		if v.typ == 0 { // taken before its class was known

@@ -51,7 +51,7 @@ func (l *Live) adopt(s *trace.Slice) {
 	for i, x := range s.Samples {
 		v, ok := l.live[x.ID]
 		if !ok {
-			v = sample{0, x.Size, x.Frame}
+			v = of(0, x.Size, x.Frame, x.Interval)
 		}
 		if v.typ == 0 && i < len(s.SampleTypes) {
 			v.typ = uint32(s.SampleTypes[i])

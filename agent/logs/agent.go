@@ -91,6 +91,17 @@ var (
 	UploadsNotKept = line(agent, "uploads-not-kept", warn, "cannot write which incidents are uploaded",
 		"The disk is full or does not answer. After a restart the agent asks the bucket what it has.",
 		"free space on the disk of `out`")
+	ProfileNotMade = line(agent, "profile-not-made", warn, "cannot make a profile",
+		"The profile of a JVM's heap is not valid in pprof's format.", "report the line as a defect")
+	ProfilesNotPushed = line(agent, "profiles-not-pushed", warn, "cannot push profiles",
+		"The server of `profiles_url` cannot be reached, or refuses. The agent tries again, after up to a minute, and "+
+			"keeps up to 16 MiB of profiles. What the server refuses for good (400, 413, 415, 422) is dropped.",
+		"see the error: check address, credentials and the IPAddressAllow of heapcam.service")
+	ProfilesPushedAgain = line(agent, "profiles-pushed-again", info, "profiles are pushed again",
+		"The server of `profiles_url` takes profiles again.", "")
+	ProfilesDropped = line(agent, "profiles-dropped", warn, "profiles were dropped",
+		"16 MiB of profiles wait for the server of `profiles_url`. The oldest ones make room.",
+		"make the server reachable, or raise `profiles_interval`")
 	IncidentRemains = line(agent, "incident-remains", warn, "cannot remove the remains of an unfinished incident",
 		"An agent was killed while it froze an incident.", "remove the folder that the error names")
 )

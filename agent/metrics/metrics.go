@@ -24,6 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/profiles"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
@@ -44,8 +45,10 @@ type Source struct {
 	// Spool describes the spool folder; nil, or a nil answer: there is none.
 	Spool func() *spool.Status
 	// Upload says how far uploads are; nil, or a nil answer: nothing is uploaded.
-	Upload  func() *upload.Status
-	Version string
+	Upload func() *upload.Status
+	// Profiles takes profiles of the heap; nil: none are taken.
+	Profiles *profiles.Hub
+	Version  string
 }
 
 // metric is the definition of a metric. docs/reference/metrics.md is generated from all of them.
@@ -248,6 +251,13 @@ var (
 	uploadBytes  = define(counter, "upload_bytes_total", "Bytes that this agent has uploaded.", "")
 	uploadFailed = define(counter, "upload_failures_total", "Uploads that failed and are tried again.",
 		"`heapcam status` gives the last error.")
+	profilePending = define(gauge, "profiles_pending",
+		"Profiles that the server of profiles_url does not have yet.", "")
+	profilePushed = define(counter, "profiles_pushed_total", "Profiles that were pushed.", "")
+	profileFailed = define(counter, "profile_push_failures_total", "Requests to push profiles that failed.",
+		"The log has the error.")
+	profileDropped = define(counter, "profiles_dropped_total", "Profiles that were lost.",
+		"16 MiB waited, the server refused them, or the agent had too little CPU time to make them.")
 	uploadDropped = define(counter, "uploads_dropped_total", "Incidents that were deleted before they were uploaded.",
 		"They made room for newer ones while the bucket was away, or somebody deleted them.")
 	maxCPU = define(gauge, "agent_max_cpu_ratio", "Share of one core that the agent may use (agent_max_cpu).",
@@ -261,7 +271,7 @@ var (
 // others are the metrics that are not in fields.
 var others = []metric{lostEpochs, lostOther, coverage, syncPoints, depth, info, leaks, attachBad, recordings, notRec,
 	frozen, frozenSize, leaksLeft, spoolLeft, spoolTaken, uploadPending, uploadDone, uploadBytes, uploadFailed,
-	uploadDropped, maxCPU, maxMemory, heldMemory, build}
+	uploadDropped, profilePending, profilePushed, profileFailed, profileDropped, maxCPU, maxMemory, heldMemory, build}
 
 var phases = []session.Phase{session.Recording, session.Paused, session.Silent, session.Refused, session.EndedPhase,
 	session.KilledPhase, session.ProbeStopped, session.Quarantined, session.Stopped}
@@ -339,18 +349,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 			put(attachBad, float64(n), reason)
 		}
 	}
-	if c.src.Incidents != nil {
-		n, bytes := c.src.Incidents()
-		put(frozen, float64(n))
-		put(frozenSize, float64(bytes))
-	}
-	if c.src.Spool != nil {
-		if s := c.src.Spool(); s != nil {
-			put(spoolLeft, float64(len(s.Left)))
-			put(spoolTaken, float64(s.Taken))
-		}
-	}
+	c.stored(put)
 	c.uploads(put)
+	c.profiles(put)
 	if c.src.Self != nil {
 		s := c.src.Self()
 		put(maxCPU, s.MaxCPU)
@@ -395,6 +396,21 @@ func putLeaks(put func(m metric, v float64, labels ...string), all []session.Sta
 	put(leaksLeft, float64(left))
 }
 
+// stored gives the metrics of incidents and of the spool folder.
+func (c collector) stored(put func(m metric, v float64, labels ...string)) {
+	if c.src.Incidents != nil {
+		n, bytes := c.src.Incidents()
+		put(frozen, float64(n))
+		put(frozenSize, float64(bytes))
+	}
+	if c.src.Spool != nil {
+		if s := c.src.Spool(); s != nil {
+			put(spoolLeft, float64(len(s.Left)))
+			put(spoolTaken, float64(s.Taken))
+		}
+	}
+}
+
 // uploads gives the metrics of uploads, if there are any.
 func (c collector) uploads(put func(m metric, v float64, labels ...string)) {
 	if c.src.Upload == nil {
@@ -409,6 +425,17 @@ func (c collector) uploads(put func(m metric, v float64, labels ...string)) {
 	}
 }
 
+// profiles gives the metrics of profiles, if any are taken.
+func (c collector) profiles(put func(m metric, v float64, labels ...string)) {
+	if c.src.Profiles != nil {
+		s := c.src.Profiles.Status()
+		put(profilePending, float64(s.Pending))
+		put(profilePushed, float64(s.Pushed))
+		put(profileFailed, float64(s.Failed))
+		put(profileDropped, float64(s.Dropped))
+	}
+}
+
 const timeout = 10 * time.Second
 
 // Handler serves /metrics and /healthz. alive says whether the agent answers; it may take a while.
@@ -418,6 +445,11 @@ func Handler(src Source, alive func(context.Context) error) http.Handler {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: timeout}))
+	if src.Profiles != nil {
+		if h := src.Profiles.Handler(); h != nil {
+			mux.Handle("GET /profiles/", h)
+		}
+	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, stop := context.WithTimeout(r.Context(), timeout)
 		defer stop()

@@ -28,6 +28,8 @@ type Config struct {
 	Emergency    string        // walk, gc or off
 	Probe        string        // version of the probe that this agent would load; "": none
 
+	ProfileEvery time.Duration // time between two profiles; 0: none
+
 	Limits    func() *Limits    // in force; another pointer when they have changed
 	WriteRate *quota.SharedRate // of max_total_write_rate
 	Process   *quota.Process

@@ -89,6 +89,8 @@ func (l *live) quality() *Quality {
 type heapView struct {
 	live *live
 	view overview // of the open file, since its last summary
+
+	profiles profiler
 }
 
 // epoch takes in a collection, and says whether a summary is to be written before it gathers too many.

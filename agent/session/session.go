@@ -39,7 +39,7 @@ type Session struct {
 	defs   *definitions // definitions cache
 	losses losses       // what the ring or the store lost
 	syncs  schedule     // when sync points are requested and what is listed
-	heap   heapView     // live objects and the next summary
+	heap   heapView     // live objects, the next summary, profiles
 	out    writer       // pending blocks, open file
 	steer  steering     // depth, interval and compression within all limits
 	alarms alarms       // storms and memory exhaustion
@@ -57,6 +57,8 @@ type Hooks struct {
 	CPU func() float64
 	// Freeze keeps the present window as an incident. listed is what became of its reference listing.
 	Freeze func(reason string, listed ringstore.Listed)
+	// Profile takes a profile, every Config.ProfileEvery.
+	Profile func(*Profile)
 }
 
 // Run empties the ring until it ends or ctx is done, and closes the store. It returns nil after an orderly or sudden
@@ -166,6 +168,7 @@ func (s *Session) record(ctx context.Context) error {
 		}
 		done := s.doing()
 		err = s.charged(s.step)
+		s.profileDue(time.Now())
 		done()
 		if err != nil {
 			return err
@@ -196,6 +199,7 @@ func (s *Session) wait(ctx context.Context) error {
 		}
 		done = s.doing()
 		err = s.idle()
+		s.profileDue(time.Now())
 		done()
 		if err != nil {
 			return err

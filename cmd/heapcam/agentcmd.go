@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -43,6 +44,7 @@ type agentOptions struct {
 	rate     ui.Size
 	maxPull  ui.Size
 	upload   uploadOptions
+	profiles profileOptions
 }
 
 // leastMemory is what an agent of one JVM needs at most: two encoders and a table of sites. With less it would stop the
@@ -96,6 +98,7 @@ attach, detach, pause, resume, references, status, pull and reload.
 	bind(f, "remote_rate", &o.rate)
 	bind(f, "remote_max_pull", &o.maxPull)
 	o.upload.add(f)
+	o.profiles.add(f)
 	bind(f, "spool", &o.spool)
 	bind(f, "shm_dir", &o.shmDir)
 	o.shmDir = defaultRings // of this platform
@@ -127,7 +130,7 @@ func (o *agentOptions) check() error {
 			return usage("--%s %s: it is not an address (like %s)", a.flag, a.address, a.like)
 		}
 	}
-	if err := o.upload.check(); err != nil {
+	if err := cmp.Or(o.upload.check(), o.profiles.check(o.metrics)); err != nil {
 		return err
 	}
 	if o.remote.Listen != "" && (o.remote.Cert == "" || o.remote.Key == "" || o.remote.Tokens == "" &&
@@ -209,6 +212,7 @@ func (d *daemon) configure(kept []*os.File) {
 	d.config.Watch, d.config.Spool = []string{d.rings}, o.spool
 	d.config.Probe, d.config.Switch = probe.Version(), o.disabled
 	d.config.Upload = o.upload.config()
+	d.config.Profiles = o.profiles.config()
 	d.config.Judge = judge
 	o.limit(&d.config)
 	d.config.Kept = kept
@@ -319,7 +323,7 @@ func (d *daemon) serve(ctx context.Context) error {
 func (d *daemon) serveMetrics(ctx context.Context) {
 	a, alive := d.agent, agentAlive(d.agent, d.socket)
 	source := metrics.Source{Status: a.Status, Others: a.Others, Self: a.Self, AttachFailures: d.found.Failures,
-		Incidents: a.Incidents, Spool: a.Spool, Upload: a.Upload, Version: version}
+		Incidents: a.Incidents, Spool: a.Spool, Upload: a.Upload, Profiles: a.Profiles(), Version: version}
 	h := metrics.Handler(source, func(context.Context) error {
 		_, err := alive()
 		return err
