@@ -101,6 +101,7 @@ func NewHome(cfg HomeConfig) *Home {
 			reply(w, v, err)
 		})))
 	}
+	go func() { _, _, _ = h.entries(h.ctx) }() // while the browser starts; an error is that of the first request
 	api("GET /api/recordings", h.recordings)
 	api("GET /api/about", h.about)
 	api("GET /api/verdict", h.verdict)

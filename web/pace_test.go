@@ -51,10 +51,11 @@ func TestPace(t *testing.T) {
 		t.Skip("not run: how soon the page answers (make pace)")
 	}
 	storm, large := filepath.Join(t.TempDir(), "storm"), filepath.Join(t.TempDir(), "large")
-	if out, err := exec.Command("go", "run", "../bench/storm", storm).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	made, err := exec.Command("go", "run", "../bench/storm", storm, "3000", "60", "250000").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, made)
 	}
-	recordingOf{objects: 10_000_000, survivors: 230_000, collections: 600, listings: 2, sites: 50_000}.make(t, large)
+	recordingOf{objects: 10_000_000, survivors: 100_000, collections: 400, listings: 2, sites: 50_000}.make(t, large)
 	time.Sleep(3 * time.Second) // a file that was just written is not indexed
 	fmt.Println("| recording | first paint | overview | again: paint | overview | interactions: median | 95 % " +
 		"| longest | tab | viewer |\n|---|---|---|---|---|---|---|---|---|---|")

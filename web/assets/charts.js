@@ -137,7 +137,10 @@ export class Timeline {
         },
         scales: {
           x: { time: false, min: this.shown[0], max: this.shown[1] },
-          y: { range: (u, lo, hi) => (chart.max ? [0, chart.max] : top ? [0, top] : pad(hi)) },
+          y: {
+            range: (u, lo, hi) =>
+              chart.max ? [0, chart.max] : top ? [0, top] : pad(Math.max(hi, this.ends(u))),
+          },
         },
         axes: axes(chart.format, chart.binary),
         series: [
@@ -172,6 +175,15 @@ export class Timeline {
       if (e.shiftKey && this.chosen[0] >= 0) this.choose(Math.min(this.chosen[0], i), Math.max(this.chosen[0], i));
       else this.choose(i, i);
     });
+  }
+
+  // ends is the largest value just outside of the time that is shown: a line leads there, and must not be cut off.
+  ends(u) {
+    const [x, ...ys] = u.data,
+      [from, to] = this.shown,
+      near = (to - from) / 50;
+    const at = x.flatMap((t, i) => ((t < from && t >= from - near) || (t > to && t <= to + near) ? [i] : []));
+    return at.reduce((m, i) => Math.max(m, ...ys.map(y => y[i] ?? 0)), 0);
   }
 
   // replaceFirst draws another chart in the place of the first one.

@@ -1,5 +1,5 @@
 // Two recordings, from before and after a change of the program: how the heap and the slopes changed.
-import { h, go, get, bytes, change, span, frame, prose, visible } from './lib.js';
+import { h, go, get, bytes, change, span, frame, prose, visible, parts } from './lib.js';
 import { Changes, large } from './change.js';
 
 let box;
@@ -115,7 +115,8 @@ function sites(r) {
       h('tbody', {}, r.sites.slice(0, most).map(s => h(
         'tr',
         {},
-        h('td', { class: 'name' }, `${s.class} at ` + (s.site?.length ? frame(s.site[0]) : 'an unknown site')),
+        h('td', { class: 'name' },
+          parts(`${s.class} at ` + (s.site?.length ? frame(s.site[0]) : 'an unknown site'))),
         h('td', { class: 'n' }, slope(s.before_bytes_per_second)),
         h('td', { class: 'n' }, slope(s.after_bytes_per_second)),
       ))),

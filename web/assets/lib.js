@@ -226,6 +226,11 @@ export function confirmed(question, yes) {
   });
 }
 
+// parts lets a long name break into lines only between its words: after a dot, a dollar sign or a bracket, and before a
+// capital letter.
+export const parts = name =>
+  name.split(/(?<=[.$/(\[›])|(?<=[a-z])(?=[A-Z])/u).flatMap((w, i) => (i ? [h('wbr'), w] : [w]));
+
 // save has the browser download a file.
 export function save(name, blob) {
   const a = h('a', { href: URL.createObjectURL(blob), download: name });

@@ -1,6 +1,6 @@
 // Retained: what a reference listing says. The dominator tree, groups by what they retain, and who holds a class, what
 // a site allocated, or one object.
-import { h, go, get, bytes, count, plural, share, when, facts, prose } from './lib.js';
+import { h, go, get, bytes, count, plural, share, when, facts, prose, parts } from './lib.js';
 import { TreeTable } from './tree.js';
 
 const kinds = { object: 'Dominator tree', class: 'Class', package: 'Package', loader: 'Class loader', site: 'Site' };
@@ -131,7 +131,7 @@ function groups(r, by) {
     h(
       'tr',
       {},
-      h('td', { class: 'name' }, g.name),
+      h('td', { class: 'name' }, parts(g.name)),
       h('td', { class: 'n' }, bytes(g.retained)),
       h('td', { class: 'n' }, share(g.retained / Math.max(r.bytes, 1))),
       h('td', { class: 'n' }, count(g.objects)),

@@ -241,7 +241,7 @@ export function draw(box, data, params, collections, samples, choose) {
         format: n => bytes(n) + '/s',
         height: 100,
         extra:
-          highest > clip
+          highest > 1.05 * clip
             ? [h('span', { class: 'sub' }, `the chart ends at ${bytes(clip)}/s; highest rate ${bytes(highest)}/s`)]
             : [],
         series: [

@@ -1,5 +1,5 @@
 // A tree table with keyboard control.
-import { h, count } from './lib.js';
+import { h, count, parts } from './lib.js';
 
 // TreeTable shows nodes { key, …, count, children }. columns are { title, cell(node, root), numeric }. more(path,
 // skip) returns the node with further children. open is the set of open paths (JSON); the caller owns it. changed is
@@ -91,7 +91,7 @@ export class TreeTable {
             },
             kids ? (open ? '▼' : '▶') : '',
           ),
-          h('span', {}, node.key),
+          h('span', {}, parts(node.key)),
         ),
       ),
       this.columns.map(c => h('td', { role: 'gridcell', class: c.numeric ? 'n' : null }, c.cell(node, this.root))),

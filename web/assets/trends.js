@@ -13,6 +13,7 @@ import {
   stack,
   address,
   clock,
+  parts as broken,
   asking,
   unknown,
 } from './lib.js';
@@ -26,8 +27,9 @@ let box,
   drawn = '';
 
 // perSecond is how fast a group changes, with its 95 % interval, or that it does not change steadily.
-const perSecond = ({ slope }, mark) => {
+const perSecond = ({ slope, first_bytes: first, last_bytes: last, peak_bytes: peak }, mark) => {
   if (!slope) return '–';
+  if (first === last && last === peak) return 'no change';
   const { bytes_per_second: mid, low, high } = slope;
   if (low <= 0 && high >= 0) return 'not steady';
   return h(
@@ -140,7 +142,7 @@ export async function update(d, params) {
                 h(
                   'td',
                   { class: 'name' },
-                  h('button', { type: 'button', class: 'pick', click: () => pick(r) }, pathName(r.path)),
+                  h('button', { type: 'button', class: 'pick', click: () => pick(r) }, broken(pathName(r.path))),
                 ),
                 h('td', { class: 'n' }, mark + bytes(r.first_bytes)),
                 h('td', { class: 'n' }, mark + bytes(r.last_bytes)),
