@@ -299,3 +299,27 @@ func TestTakeNeverWaits(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 }
+
+func BenchmarkEncode(b *testing.B) {
+	p := heap(0, 0)
+	row := p.Rows[0]
+	p.Rows = nil
+	for n := range 1000 {
+		r := row
+		r.Stack = nil
+		for k := range 20 {
+			r.Stack = append(r.Stack, session.ProfileFrame{Name: fmt.Sprint("demo.Shop.method", (n*k)%300),
+				File: "Shop.java", Line: k * n % 50})
+		}
+		p.Rows = append(p.Rows, r)
+	}
+	var size int
+	for b.Loop() {
+		body, err := Encode(p)
+		if err != nil {
+			b.Fatal(err)
+		}
+		size = len(body)
+	}
+	b.ReportMetric(float64(size), "bytes")
+}

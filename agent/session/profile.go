@@ -110,28 +110,34 @@ func (s *Session) profile(now time.Time) *Profile {
 			add(key{at, true}, Allocated+i, e)
 		}
 	}
-	keys := make([]key, 0, len(by))
-	weight := map[key]float64{}
-	for k, r := range by {
-		keys = append(keys, k)
-		for _, v := range r.Values {
-			weight[k] += v.Bytes
-		}
+	type weighed struct {
+		key
+		*ProfileRow
+		weight float64
 	}
-	slices.SortFunc(keys, func(a, b key) int {
-		return cmp.Or(cmp.Compare(weight[b], weight[a]), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Frame, b.Frame))
+	all := make([]weighed, 0, len(by))
+	for k, r := range by {
+		w := weighed{key: k, ProfileRow: r}
+		for _, v := range r.Values {
+			w.weight += v.Bytes
+		}
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b weighed) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Frame, b.Frame))
 	})
+	names := map[uint64]ProfileFrame{}
 	others := ProfileRow{Stack: []ProfileFrame{{Name: otherSite}}}
-	for i, k := range keys {
+	for i, k := range all {
+		r := k.ProfileRow
 		if i >= profileSites || k.Site == coverage.Others {
-			for v, e := range by[k].Values {
+			for v, e := range r.Values {
 				others.Values[v].Objects += e.Objects
 				others.Values[v].Bytes += e.Bytes
 			}
 			continue
 		}
-		r := by[k]
-		r.Class, r.Stack = s.className(k.Type), s.stackOf(k.Frame)
+		r.Class, r.Stack = s.className(k.Type), s.stackOf(k.Frame, names)
 		if !k.known {
 			r.Stack = []ProfileFrame{{Name: noSite}}
 		}
@@ -152,15 +158,21 @@ func (s *Session) className(typ uint32) string {
 	return string(ui.Name(t.Pretty()))
 }
 
-// stackOf gives the frames of a node of the trie of stacks.
-func (s *Session) stackOf(frame uint64) (out []ProfileFrame) {
+// stackOf gives the frames of a node of the trie of stacks. names keeps what it works out of methods.
+func (s *Session) stackOf(frame uint64, names map[uint64]ProfileFrame) (out []ProfileFrame) {
 	for frame != 0 && len(out) < profileFrames {
 		f, ok := s.defs.frames[frame]
 		if !ok {
 			break
 		}
 		m := s.defs.methods[f.Method]
-		out = append(out, ProfileFrame{string(ui.Name(m.Pretty())), string(ui.Name(m.File)), m.Line(f.BCI)})
+		at, ok := names[f.Method]
+		if !ok {
+			at = ProfileFrame{Name: string(ui.Name(m.Pretty())), File: string(ui.Name(m.File))}
+			names[f.Method] = at
+		}
+		at.Line = m.Line(f.BCI)
+		out = append(out, at)
 		frame = f.Parent
 	}
 	if len(out) == 0 {
