@@ -127,3 +127,37 @@ func (a *GoalAnswer) writeText(w io.Writer) {
 
 func share(x float64) ui.Flow   { return ui.Flow(ui.Share(x)) }
 func seconds(x float64) ui.Flow { return ui.Flow(ui.Seconds(x)) }
+
+// Advice is a heap that halves the time in collections.
+type Advice struct {
+	Heap   uint64  `json:"heap"`           // bytes
+	Before float64 `json:"before_seconds"` // measured time in collections
+	After  Span    `json:"after_seconds"`  // predicted
+	Flags  string  `json:"flags"`          // of the JVM
+}
+
+// worth is the share of the time in collections below which no advice is given.
+const worth = 0.02
+
+// advice gives the smallest predicted heap that at the upper end of its interval halves the measured time in
+// collections; nil if there is none, if that time is short, or if the model does not fit.
+func (m *Model) advice(r *Report) *Advice {
+	before := m.measured().seconds
+	if !r.Check.Fits || before < worth*r.Seconds {
+		return nil
+	}
+	var best *Prediction
+	for i := range r.Configurations {
+		p := &r.Configurations[i]
+		if p.TooSmall || p.MayBeSmall || p.GCSeconds.High > before/2 {
+			continue
+		}
+		if best == nil || p.Heap < best.Heap {
+			best = p
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return &Advice{best.Heap, before, best.GCSeconds, best.config.Flags()}
+}

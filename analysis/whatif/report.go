@@ -25,6 +25,8 @@ type Report struct {
 	// how long pauses take, learnt from those of the recording
 	Pauses         PauseReport  `json:"pause_model"`
 	Configurations []Prediction `json:"configurations"` // those asked for
+	// the smallest heap that halves the time in collections, if the model fits and one does
+	Advice *Advice `json:"advice,omitempty"`
 	// the same heaps without generations
 	OneGeneration []OneGeneration `json:"one_generation"`
 	Goal          *GoalAnswer     `json:"goal,omitempty"` // the answer to --goal
@@ -199,6 +201,7 @@ func (m *Model) Make(ctx context.Context, h How, configs []Config, done func(flo
 			return nil, &SizeError{uint64(ps[0].Live.High), old}
 		}
 	}
+	r.Advice = m.advice(r)
 	r.OneGeneration = m.OneGeneration(m.heaps(r.Configurations))
 	other := func(c Config) bool { return c.Eden != m.Recorded.Eden }
 	if h.Mode == ModeProbabilities && slices.ContainsFunc(configs, other) {

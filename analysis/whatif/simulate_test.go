@@ -152,6 +152,27 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
+// TestAdvice: the smallest heap that halves the time is named, and none if the model does not fit.
+func TestAdvice(t *testing.T) {
+	m := Model{tape: &lifetimes.Tape{Epochs: []lifetimes.Epoch{{Kind: trace.PauseYoung, Pause: 1e9}}}}
+	p := func(heap uint64, value, high float64) Prediction {
+		return Prediction{Heap: heap, GCSeconds: Span{value, value, high}, config: Config{Eden: 1, Old: 1}}
+	}
+	r := &Report{Seconds: 10, Check: Check{Fits: true},
+		Configurations: []Prediction{p(100, 0.4, 0.6), p(300, 0.1, 0.1), p(200, 0.3, 0.5)}}
+	if a := m.advice(r); a == nil || a.Heap != 200 || a.Before != 1 {
+		t.Errorf("%+v", a)
+	}
+	r.Seconds = 100
+	if a := m.advice(r); a != nil {
+		t.Errorf("1 %% of the time: %+v", a)
+	}
+	r.Seconds, r.Check.Fits = 10, false
+	if a := m.advice(r); a != nil {
+		t.Errorf("no fit: %+v", a)
+	}
+}
+
 // TestGoal reads goals, and picks the smallest heap that meets one.
 func TestGoal(t *testing.T) {
 	if g, err := ParseGoal("pause=50ms, gc=2%"); err != nil || g != (Goal{0.05, 0.02}) {

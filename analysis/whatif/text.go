@@ -63,6 +63,12 @@ func (r *Report) WriteText(w io.Writer) {
 	if len(r.Configurations) > 0 {
 		r.table(w)
 	}
+	if a := r.Advice; a != nil {
+		ui.Section(w, "Advice")
+		ui.Paragraph(w, "", 0, ui.Flowf("A heap of %s halves the time in collections: from %s to %s (at most %s).",
+			bytes(a.Heap), seconds(a.Before), seconds(a.After.Value), seconds(a.After.High)))
+		ui.Fprintf(w, "\n  %s\n", ui.Text(a.Flags))
+	}
 	r.oneGeneration(w)
 	if r.Goal != nil {
 		r.Goal.writeText(w)

@@ -1,7 +1,8 @@
 // Command whatif measures how well `heapcam whatif` predicts: for each program of bench/workloads it records one run,
 // runs the program with other heaps, and compares what happened with what was predicted.
 //
-//	whatif [-heapcam FILE] [-dir DIR] [-programs A,B] [-budget DURATION] [-prefix COMMAND] run|table
+//	whatif [-heapcam FILE] [-dir DIR] [-programs A,B] [-budget DURATION] [-prefix COMMAND] run
+//	whatif [-heapcam FILE] [-dir DIR] [-programs A,B] [-mode MODE] table
 //
 // Runs that are in DIR/runs.jsonl are not repeated, so an interrupted measurement goes on where it stopped. The runs
 // are plain ones, without the probe; -Xlog:gc says what they did. table predicts and prints a table in Markdown.
@@ -58,8 +59,8 @@ type result struct {
 }
 
 type bench struct {
-	heapcam, dir, prefix string
-	done                 map[string]result
+	heapcam, dir, prefix, mode string
+	done                       map[string]result
 }
 
 func main() {
@@ -67,6 +68,7 @@ func main() {
 	flag.StringVar(&b.heapcam, "heapcam", "bin/heapcam", "heapcam to measure")
 	flag.StringVar(&b.dir, "dir", "whatif-runs", "folder of recordings and results")
 	flag.StringVar(&b.prefix, "prefix", "", "command to start each JVM with")
+	flag.StringVar(&b.mode, "mode", "observed", "mode of heapcam whatif, for table")
 	which := flag.String("programs", "", "programs to measure, separated by commas; default all")
 	budget := flag.Duration("budget", time.Hour, "when to begin no further run")
 	flag.Parse()

@@ -67,7 +67,8 @@ func (b *bench) program(p program, s *score) error {
 		}
 		return strings.Join(out, ",")
 	}
-	out, err := exec.Command(b.heapcam, "whatif", "--json", "--survivor-ratio", "6", "--tenuring", "4", "--young",
+	out, err := exec.Command(b.heapcam, "whatif", "--json", "--survivor-ratio", "6", "--tenuring", "4",
+		"--mode", b.mode, "--young",
 		list(p.youngs), "--old", list(p.olds), filepath.Join(b.dir, p.name)).Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

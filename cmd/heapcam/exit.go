@@ -12,6 +12,8 @@ import (
 	"github.com/heapcam/heapcam/agent/attach"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/lifetimes"
+	"github.com/heapcam/heapcam/analysis/whatif"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
@@ -43,7 +45,8 @@ const (
 var exitDocs = []struct{ code, meaning string }{
 	{"0", "Success."},
 	{"1", "The verb failed for a reason without a code of its own, such as a read error."},
-	{"2", "A flag or an argument is wrong. `attach` and `record` also end so if heapcam already records the JVM."},
+	{"2", "A flag or an argument is wrong. `attach` and `record` also end so if heapcam already records the JVM, and " +
+		"`whatif` for sizes that it cannot predict."},
 	{"3", "There is no such JVM, recording, file, collection or agent, or the service does not run. An agent gives " +
 		"the same " +
 		"answer for a recording of another user."},
@@ -58,7 +61,8 @@ var exitDocs = []struct{ code, meaning string }{
 	{"9", "`leaks --fail-on-leak` found a leak, or the heap was full. `--fail-on-suspect` found a suspect, too."},
 	{"10", "There is no room: the disk is full, or all incidents together reach `--max-incidents-size`."},
 	{"11", "`leaks` with one of these flags cannot tell whether the program leaks: the recording is too short or " +
-		"damaged."},
+		"damaged. `lifetimes` and `whatif` end so if the recording lacks what they need: objects, collections, or " +
+		"the Serial or Parallel collector."},
 	{"125", "`run`: heapcam itself failed."},
 	{"126", "`run`: the command is not executable."},
 	{"127", "`run`: the command does not exist."},
@@ -149,6 +153,8 @@ func exitCode(err error) int {
 		return exitNotFound
 	case errors.As(err, &packaged), errors.As(err, &place), errors.Is(err, svc.ErrInstalled):
 		return exitUsage
+	case unpredictable(err) != 0:
+		return unpredictable(err)
 	case errors.Is(err, ringstore.ErrIncidentRoom), ringstore.DiskFull(err):
 		return exitNoRoom
 	case errors.Is(err, syscall.ENOTDIR): // the user named a file instead of a folder
@@ -162,6 +168,22 @@ func exitCode(err error) int {
 		return exitNoRecord
 	}
 	return exitFailed
+}
+
+// unpredictable gives the code of an error of whatif or lifetimes, else 0.
+func unpredictable(err error) int {
+	var factor *whatif.FactorError
+	var size *whatif.SizeError
+	switch {
+	case errors.As(err, &factor), errors.As(err, &size), errors.Is(err, whatif.ErrNoConfig):
+		return exitUsage
+	case errors.Is(err, lifetimes.ErrNoObjects), errors.Is(err, lifetimes.ErrNoCollections),
+		errors.Is(err, whatif.ErrCollector), errors.Is(err, whatif.ErrNoYoung):
+		return exitUnclear
+	case errors.Is(err, whatif.ErrImplausible):
+		return exitDamaged
+	}
+	return 0
 }
 
 // tooNew says whether err is about a file of a newer heapcam.

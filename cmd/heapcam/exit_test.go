@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/lifetimes"
+	"github.com/heapcam/heapcam/analysis/whatif"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/svc"
 )
@@ -16,6 +18,9 @@ func TestExitCode(t *testing.T) {
 		svc.ErrRights: exitDenied, svc.ErrNotInstalled: exitNotFound, svc.ErrUnsupported: exitNotFound,
 		svc.ErrInstalled: exitUsage, &svc.PackagedError{}: exitUsage, &svc.PlaceError{}: exitUsage,
 		collection.NotThere("collection 7"): exitNotFound, ringstore.ErrIncidentRoom: exitNoRoom,
+		&whatif.FactorError{}: exitUsage, &whatif.SizeError{}: exitUsage, whatif.ErrNoConfig: exitUsage,
+		lifetimes.ErrNoObjects: exitUnclear, lifetimes.ErrNoCollections: exitUnclear,
+		whatif.ErrCollector: exitUnclear, whatif.ErrImplausible: exitDamaged,
 		noAgent("/run/heapcam.sock", fs.ErrPermission): exitDenied,
 		noAgent("/run/heapcam.sock", fs.ErrNotExist):   exitNotFound,
 	} {

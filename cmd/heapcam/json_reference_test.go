@@ -82,6 +82,7 @@ var jsonParts = []struct {
 	{"lifetime", "lifetime", lifetimes.Row{}},
 	{"span", "span", whatif.Span{}},
 	{"prediction", "prediction", whatif.Prediction{}},
+	{"advice", "advice", whatif.Advice{}},
 	{"equations", "equations", whatif.OneGeneration{}},
 	{"slope", "slope", compare.Slope{}},
 	{"minute", "minute", cost.Minute{}},
