@@ -67,7 +67,9 @@ func classEdges(l *references.Listing) (edge []uint32, n uint64) {
 		s := &l.Shapes[code]
 		switch s.Kind {
 		case references.Instance, references.Reference, references.Loader, references.ObjectArray:
-			if t := mirror[s.Class]; s.Class != 0 && t != 0 && !lasting[t] && len(s.Fields) < references.MaxFields {
+			n := len(s.Fields)
+			had := n > 0 && s.Fields[n-1] == references.ClassField
+			if t := mirror[s.Class]; s.Class != 0 && t != 0 && !lasting[t] && !had && n < references.MaxFields {
 				edge[code] = t
 			}
 		}

@@ -19,12 +19,12 @@ func column(b []byte, n int) (out []uint32, rest []byte) {
 // plain: addresses, sizes and positions of slots are in order, so that the graph itself is what is tried.
 func forged(b []byte, plain bool) *references.Listing {
 	l := &references.Listing{Shapes: []references.Shape{
-		{Name: "a/Plain", Kind: references.ObjectArray, Rest: "[]"},
-		{Name: "a/Weak", Kind: references.Reference, Rest: "x",
+		{Name: "a/Plain", Class: 1, Kind: references.ObjectArray, Rest: "[]"},
+		{Name: "a/Weak", Class: 1, Kind: references.Reference, Rest: "x",
 			Fields: []references.Field{{Name: "referent", Strength: references.Weak}}},
 		{Name: "a/Final", Kind: references.Reference, Rest: "x",
 			Fields: []references.Field{{Name: "referent", Strength: references.Final}}},
-		{Name: "java/lang/Class", Kind: references.Mirror, Of: "a/Plain",
+		{Name: "java/lang/Class", Kind: references.Mirror, Of: "a/Plain", Class: 1,
 			Fields: []references.Field{{Name: "loader"}}, Rest: "s"},
 	}}
 	if len(b) < 2 {
@@ -113,6 +113,13 @@ func FuzzGraph(f *testing.F) {
 		h := g.Holders(all)
 		_ = h.Lines()
 		g.Biggest(10)
+		g.Drop(g.Drops(10))
+		g.RootKinds()
+		for i, top := range g.Outermost() {
+			if (top == None) == g.Live(i) {
+				t.Fatalf("object %d: outermost %d, live: %v", i, top, g.Live(i))
+			}
+		}
 		g.Ways(all)
 	})
 }

@@ -100,7 +100,8 @@ func follow(l *references.Listing, progress func(step string)) (*Graph, error) {
 	if err := l.Check(); err != nil {
 		return nil, err
 	}
-	if len(l.Addr) > MaxObjects || uint64(len(l.Slots))+uint64(len(l.Roots)) >= uint64(dangling) {
+	// addClasses adds at most one slot an object.
+	if len(l.Addr) > MaxObjects || uint64(len(l.Slots))+uint64(len(l.Addr))+uint64(len(l.Roots)) >= uint64(dangling) {
 		return nil, fmt.Errorf("%w: %d objects, %d slots", ErrTooLarge, len(l.Addr), len(l.Slots))
 	}
 	addClasses(l)

@@ -76,8 +76,8 @@ func (n *naive) without(gone int) []bool {
 // genListing draws a listing, with forged targets.
 func genListing(t *rapid.T) *references.Listing {
 	l := &references.Listing{First: []uint64{0}, Shapes: []references.Shape{
-		{Name: "a/Plain", Fields: []references.Field{{Name: "x"}, {Name: "y"}}},
-		{Name: "[La/Plain;", Kind: references.ObjectArray, Rest: "[]"},
+		{Name: "a/Plain", Class: 1, Fields: []references.Field{{Name: "x"}, {Name: "y"}}},
+		{Name: "[La/Plain;", Class: 2, Kind: references.ObjectArray, Rest: "[]"},
 		{Name: "a/Soft", Kind: references.Reference,
 			Fields: []references.Field{{Name: "referent", Strength: references.Soft}, {Name: "queue"}}},
 		{Name: "a/Final", Kind: references.Reference,
@@ -86,6 +86,10 @@ func genListing(t *rapid.T) *references.Listing {
 			Fields: []references.Field{{Name: "referent", Strength: references.Weak}}},
 		{Name: "a/Phantom", Kind: references.Reference,
 			Fields: []references.Field{{Name: "referent", Strength: references.Phantom}}},
+		{Name: "java/lang/Class", Kind: references.Mirror, Of: "a/Plain", Class: 1,
+			Fields: []references.Field{{Name: "classLoader"}}},
+		{Name: "java/lang/Class", Kind: references.Mirror, Of: "a/Plain[]", Class: 2,
+			Fields: []references.Field{{Name: "classLoader"}}},
 	}}
 	n := rapid.IntRange(0, 25).Draw(t, "objects")
 	at := uint32(0)
@@ -93,7 +97,7 @@ func genListing(t *rapid.T) *references.Listing {
 		at += rapid.Uint32Range(0, 3).Draw(t, "hole") * 37
 		words := rapid.Uint32Range(1, 5).Draw(t, "words")
 		l.Addr, l.Words = append(l.Addr, at), append(l.Words, words)
-		l.Code = append(l.Code, rapid.SampledFrom([]uint32{0, 0, 0, 1, 2, 3, 4, 5}).Draw(t, "code"))
+		l.Code = append(l.Code, rapid.SampledFrom([]uint32{0, 0, 0, 1, 2, 3, 4, 5, 6, 7}).Draw(t, "code"))
 		at += words
 	}
 	target := func() uint32 {
@@ -114,7 +118,7 @@ func genListing(t *rapid.T) *references.Listing {
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "roots") {
 		l.Roots = append(l.Roots, references.Root{Target: target(), Kind: rapid.SampledFrom([]references.RootKind{
-			references.JNIGlobal, references.StackLocal, references.JNIWeak}).Draw(t, "kind")})
+			references.JNIGlobal, references.StackLocal, references.JNIWeak, references.LoaderRoot}).Draw(t, "kind")})
 	}
 	return l
 }
@@ -123,6 +127,7 @@ func genListing(t *rapid.T) *references.Listing {
 func TestAgainstNaive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := genListing(t)
+		addClasses(l)
 		n := newNaive(l)
 		g, err := Build(l, nil)
 		if err != nil {
