@@ -300,7 +300,7 @@ no other one. The verb groups paths of many objects by the fields on them.` + li
 
 func newDominatorsCmd() *cobra.Command {
 	var o retaining
-	by, top := retention.ByObject, 20
+	by, top, since := retention.ByObject, 20, ""
 	c := &cobra.Command{
 		Use:   "dominators FILE|DIR|JVM",
 		Short: "Show which objects or classes retain most memory",
@@ -308,30 +308,89 @@ func newDominatorsCmd() *cobra.Command {
 
 An object retains itself and all that can be reached only through it. --by groups the objects: by class, class loader,
 package or allocation site. What a group retains counts each byte once. --by site groups sampled objects only. --by drop
-shows where many small parts begin: objects that retain much beside the largest object below them.` +
+shows where many small parts begin: objects that retain much beside the largest object below them.
+
+With --since the verb shows what retains more, or less, than in an earlier reference listing. It compares objects by the
+paths to them, because collections move objects.` +
 			listingHelp + fileHelp,
 		Example: `  heapcam dominators incident.heapcam
-  heapcam dominators incident.heapcam --by package --top 10`,
+  heapcam dominators incident.heapcam --by package --top 10
+  heapcam dominators incident.heapcam --since first`,
 		Args: exactly(1, readingArg),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !slices.Contains(retention.Bys, by) {
 				return usage("--by %s: it must be one of %s", by, strings.Join(retention.Bys, ", "))
 			}
-			return o.with(args[0], func(rec *ringstore.Recording, h *retention.Heap) (err error) {
-				var v *heap.View
-				if by == retention.BySite {
-					if v, _, err = o.state(rec, h); err != nil {
-						return err
-					}
+			return o.with(args[0], func(rec *ringstore.Recording, h *retention.Heap) error {
+				if since != "" {
+					return o.growth(c.OutOrStdout(), rec, h, since, by, top)
 				}
-				return printDominators(c.OutOrStdout(), h.Dominators(by, top, v), o.json)
+				r, err := o.dominators(rec, h, by, top)
+				if err != nil {
+					return err
+				}
+				return printDominators(c.OutOrStdout(), r, o.json)
 			})
 		},
 	}
 	o.add(c, "dominators")
 	c.Flags().StringVar(&by, "by", by, "What to show: "+strings.Join(retention.Bys, ", ")+".")
 	c.Flags().IntVar(&top, "top", top, "Number of objects or groups to show; 0 = all groups.")
+	c.Flags().StringVar(&since, "since", "", "Show what retains more than in the newest reference listing up to this "+
+		"collection. Default none.")
 	return c
+}
+
+// dominators gives what retains most.
+func (o *retaining) dominators(
+	rec *ringstore.Recording,
+	h *retention.Heap,
+	by string,
+	top int,
+) (*retention.DominatorsReport, error) {
+	var v *heap.View
+	if by == retention.BySite {
+		var err error
+		if v, _, err = o.state(rec, h); err != nil {
+			return nil, err
+		}
+	}
+	return h.Dominators(by, top, v), nil
+}
+
+// growth prints what retains more in h than in the listing that since means. The graph of one is dropped before that of
+// the other is made.
+func (o *retaining) growth(w io.Writer, rec *ringstore.Recording, h *retention.Heap, since, by string, top int) error {
+	after, err := o.dominators(rec, h, by, retention.Compared(by))
+	if err != nil {
+		return err
+	}
+	h.Graph = nil
+	earlier := retaining{at: since}
+	if since == "first" {
+		lists := listingsOf(rec)
+		if len(lists.gcs) > 0 {
+			earlier.at = strconv.FormatUint(lists.gcs[0], 10)
+		}
+	}
+	b, err := earlier.load(rec)
+	if err != nil {
+		return err
+	}
+	if b.About.Number == h.About.Number {
+		return withCode(exitNotFound, "%s: there is no reference listing before that after collection %d", rec.Path,
+			h.About.GC)
+	}
+	before, err := o.dominators(rec, b, by, retention.Compared(by))
+	if err != nil {
+		return err
+	}
+	r := retention.Growth(before, after, top)
+	if o.json {
+		return ui.JSON(w, r)
+	}
+	r.WriteText(w)
+	return nil
 }
 
 func printDominators(w io.Writer, r *retention.DominatorsReport, json bool) error {

@@ -42,6 +42,7 @@ var verbs = map[string][]said{
 		{args: "paths --class N H", shows: true}, {args: "paths --object N H", shows: true}},
 	"loaders": {{args: "loaders H"}, {args: "loaders --json H"}},
 	"dominators": {{args: "dominators H", shows: true}, {args: "dominators --json H", shows: true},
+		{args: "dominators --since N H", shows: true},
 		{args: "dominators --by N H", shows: true}},
 	"leaks": {{args: "leaks R"}, {args: "leaks --json R"}, {args: "leaks NOSUCH/N", shows: true},
 		{args: "leaks --settle --socket A svc", shows: true}, {args: "leaks --settle --socket B svc", shows: true}},

@@ -48,6 +48,7 @@ var jsonDocs = []struct {
 	{"heapcam.holders/1", "`heapcam holders --json`", retention.HoldersReport{}},
 	{"heapcam.paths/1", "`heapcam paths --json`", retention.PathsReport{}},
 	{"heapcam.dominators/1", "`heapcam dominators --json`", retention.DominatorsReport{}},
+	{"heapcam.dominators-growth/1", "`heapcam dominators --since GC --json`", retention.GrowthReport{}},
 	{"heapcam.loaders/1", "`heapcam loaders --json`", retention.LoadersReport{}},
 	{"heapcam.coverage/1", "`heapcam coverage --json`", sites.CoverageReport{}},
 	{"", "`heapcam coverage --calibrate --json`", sites.Calibration{}},
