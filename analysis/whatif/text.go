@@ -54,7 +54,8 @@ func (r *Report) WriteText(w io.Writer) {
 	}
 	ui.Field(w, "", full)
 	if r.Mode != ModeObserved {
-		ui.Field(w, "Mode", ui.Flowf("%s, %d seeds: the predictions know less than the recording does",
+		ui.Field(w, "Mode", ui.Flowf("%s, %d seeds: the predictions know less than the recording does, and the "+
+			"intervals cover only what differs between seeds",
 			ui.Flow(r.Mode), r.Seeds))
 	}
 	for _, warning := range r.Warnings {
