@@ -67,6 +67,7 @@ func shapes(u, v float64) []simulated {
 
 // TestCalibration compares what verdicts say of themselves with the truth, in simulated windows of one site each beside
 // others in equilibrium: of leaks that are named with a confidence of at least 0.99 at most one of a hundred is wrong.
+// Windows last 20 s, a minute, or three weeks.
 func TestCalibration(t *testing.T) {
 	histories := 1000
 	if os.Getenv("HEAPCAM_FULL") != "" {
@@ -78,10 +79,11 @@ func TestCalibration(t *testing.T) {
 	rng := rand.New(rand.NewPCG(19, 2026))
 	type count struct{ all, named, suspected float64 }
 	by := map[string]*count{}
-	var right, wrong [2]float64 // leaks, suspects
+	windows := []float64{60, 20, 21 * 24 * 3600} // s
+	var right, wrong [2]float64                  // leaks, suspects
 	for i := range histories {
 		all := shapes(rng.Float64(), rng.Float64())
-		x := all[i%len(all)]
+		x, window := all[i%len(all)], windows[i/len(all)%len(windows)]
 		n := 8 + int(150*rng.Float64()*rng.Float64())
 		floors := 0
 		if rng.Float64() < 0.7 {
@@ -89,9 +91,9 @@ func TestCalibration(t *testing.T) {
 		}
 		h := NewDetector()
 		for k := range n {
-			h.Times = append(h.Times, float64(k+1)*60/float64(n))
+			h.Times = append(h.Times, float64(k+1)*window/float64(n))
 		}
-		h.To = 60
+		h.To = window
 		h.floor(floors)
 		if floors == 0 {
 			h.Floors = nil
@@ -153,14 +155,14 @@ func (x *simulated) series(h *detector, rng *rand.Rand, births float64, floors i
 		if rng.Float64() > x.births(t)/4 { // thinned: rates up to 4
 			continue
 		}
-		s.Sampled(uint64(t*float64(n))+1, 60*t, true)
+		s.Sampled(uint64(t*float64(n))+1, h.To*t, true)
 		born = append(born, [2]float64{t, t})
 		if end := t + x.life(t); end < 1 {
 			died = append(died, [2]float64{end, t})
 		}
 	}
 	for _, b := range born {
-		add(int32(min(b[0]*float64(n), float64(n-1))), 1, 60*b[0], 0)
+		add(int32(min(b[0]*float64(n), float64(n-1))), 1, h.To*b[0], 0)
 	}
 	for _, d := range died {
 		k := int32(d[0] * float64(n))
@@ -170,7 +172,7 @@ func (x *simulated) series(h *detector, rng *rand.Rand, births float64, floors i
 			}
 		}
 		if k < int32(n) {
-			add(k, -1, h.Times[k], 60*d[1])
+			add(k, -1, h.Times[k], h.To*d[1])
 		}
 	}
 	for i, c := range change {
