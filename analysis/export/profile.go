@@ -105,6 +105,8 @@ func NewProfile(r *heap.Replay, gc uint64) (*Profile, error) {
 	return p, nil
 }
 
+func round(x float64) int64 { return int64(math.Round(max(0, min(x, 1<<62)))) }
+
 // WritePprof writes a gzipped profile with alloc_objects, alloc_space, inuse_objects and inuse_space, and the class as
 // label "type". It is checked with pprof's own validation before.
 func (p *Profile) WritePprof(w io.Writer) error {
@@ -145,7 +147,6 @@ func (p *Profile) WritePprof(w io.Writer) error {
 		}
 		return l
 	}
-	round := func(x float64) int64 { return int64(math.Round(max(0, min(x, 1<<62)))) }
 	for _, v := range p.values {
 		s := &profile.Sample{Value: []int64{round(v.alloc[0]), round(v.alloc[1]), round(v.live[0]), round(v.live[1])},
 			Label: map[string][]string{"type": {string(ui.Name(p.r.TypeName(v.typ)))}}}

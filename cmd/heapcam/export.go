@@ -17,13 +17,19 @@ import (
 
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/export"
+	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/ringstore"
 )
 
 type exportOptions struct {
 	format, table, at, value, file string
 	references                     bool
 }
+
+// exportTables are the tables of parquet, csv and json.
+var exportTables = []string{"state", "samples", "history", "sites", "stacks", "leaks"}
 
 func newExportCmd() *cobra.Command {
 	o := exportOptions{at: "last", table: "state", value: "inuse_space"}
@@ -37,7 +43,9 @@ func newExportCmd() *cobra.Command {
 - ` + "`collapsed`" + `: one line per stack and class, for flame graphs. --value chooses one of the four figures.
 - ` + "`parquet`, `csv`, `json`" + `: a table, which --table chooses. ` + "`state`" + ` has every object after --at, ` +
 			"`samples`" + ` every sampled allocation and when the object died, ` + "`history`" + ` every class after
-  each collection.
+  each collection. For many recordings: ` + "`sites`" + ` has live and allocated bytes by class and site, ` +
+			"`stacks`" + ` the
+  stacks of ` + "`stack_id`, and `leaks`" + ` the verdicts.
 - ` + "`hprof`" + `: a heap dump of the state after --at, for VisualVM and Eclipse MAT. It has classes, objects with
   address and size, lengths of arrays, and stacks of sampled objects. A recording has no field values, so all values
   are zero. The file is as large as the heap, and compresses well: -o - | gzip. Without --references each object is
@@ -56,9 +64,10 @@ OUT appears when it is complete. ` + fileHelp,
 	}
 	c.Flags().StringVar(&o.format, "format", "", "Format to write: pprof, collapsed, hprof, parquet, csv or json. "+
 		"Required.")
-	c.Flags().StringVar(&o.table, "table", o.table, "Table for parquet, csv and json: state, samples or history.")
+	c.Flags().StringVar(&o.table, "table", o.table, "Table for parquet, csv and json: state, samples, history, "+
+		"sites, stacks or leaks.")
 	c.Flags().StringVar(&o.at, "at", o.at, "Collection to write: a number, first, last, peak, or a time. Not for "+
-		"samples and history.")
+		"samples, history and leaks.")
 	c.Flags().StringVar(&o.value, "value", o.value,
 		"Figure for collapsed: alloc_objects, alloc_space, inuse_objects or inuse_space.")
 	c.Flags().BoolVar(&o.references, "references", false,
@@ -81,8 +90,8 @@ func (o *exportOptions) check() error {
 				strings.Join(export.TableFormats, ", "))
 		}
 	}
-	if !slices.Contains([]string{"state", "samples", "history"}, o.table) {
-		return usage("--table %q is not one of state, samples, history", o.table)
+	if !slices.Contains(exportTables, o.table) {
+		return usage("--table %q is not one of %s", o.table, strings.Join(exportTables, ", "))
 	}
 	if !slices.Contains([]string{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"}, o.value) {
 		return usage("--value %q is not one of alloc_objects, alloc_space, inuse_objects, inuse_space", o.value)
@@ -126,7 +135,9 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 			ui.Fprintf(ui.Stderr, "%s: %d objects after collection %d\n", ui.Path(o.file), h.Graph.Objects(),
 				h.About.GC)
 			return export.NewHprofReferences(h).Write(ctx, w)
-		case o.format == "pprof" || o.format == "collapsed":
+		case o.table == "leaks" && o.isTable():
+			return exportLeaks(w, o.format, rec)
+		case o.format == "pprof", o.format == "collapsed", o.isTable() && (o.table == "sites" || o.table == "stacks"):
 			gc, err := collection.Find(o.at, p.count, p.open)
 			if err != nil {
 				return refError(rec, "at", err)
@@ -138,10 +149,7 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if o.format == "pprof" {
-				return prof.WritePprof(w)
-			}
-			return prof.WriteCollapsed(w, o.value)
+			return o.writeProfile(ctx, w, prof)
 		case o.table == "samples" && o.format != "hprof":
 			return export.Samples(ctx, w, o.format, p.open())
 		case o.table == "history" && o.format != "hprof":
@@ -161,6 +169,33 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 			return h.Write(ctx, w)
 		}
 		return export.State(ctx, w, o.format, r, c)
+	})
+}
+
+// isTable says that a table is to be written.
+func (o *exportOptions) isTable() bool { return slices.Contains(export.TableFormats, o.format) }
+
+// writeProfile writes what is made of a profile.
+func (o *exportOptions) writeProfile(ctx context.Context, w io.Writer, p *export.Profile) error {
+	switch {
+	case o.format == "pprof":
+		return p.WritePprof(w)
+	case o.format == "collapsed":
+		return p.WriteCollapsed(w, o.value)
+	case o.table == "stacks":
+		return p.Stacks(ctx, w, o.format)
+	}
+	return p.Sites(ctx, w, o.format)
+}
+
+// exportLeaks writes the verdicts on a recording.
+func exportLeaks(w io.Writer, format string, rec *ringstore.Recording) error {
+	return countFirst(rec, func(r heap.Reader) (enough bool, err error) {
+		l, err := leak.Find(r, leakOptions(rec, leak.DefaultMinGrowth))
+		if l == nil || err != nil {
+			return false, ifNot(err, leak.ErrOpen)
+		}
+		return true, export.Leaks(w, format, l, r.View().Symbols)
 	})
 }
 
