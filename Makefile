@@ -116,8 +116,8 @@ web: ## the viewer's libraries anew from npm, as web/package-lock.json pins them
 screenshots: build ## the pictures of the viewer in docs/images/ (needs chromium)
 	@tools/screenshots
 
-pace: build ## how soon the viewer's page answers: a small leak, a GC storm, ten million objects (needs chromium)
-	HEAPCAM_PACE=1 HEAPCAM_BIN=$(CURDIR)/bin/heapcam $(GO) test ./web -run 'TestPace$$' -count=1 -v -timeout 60m
+pace: build ## how soon the viewer's page answers: a small leak, a GC storm, ten million objects (OF= another; needs chromium)
+	HEAPCAM_PACE=1 HEAPCAM_PACE_OF=$(OF) HEAPCAM_BIN=$(CURDIR)/bin/heapcam $(GO) test ./web -run 'TestPace$$' -count=1 -v -timeout 60m
 
 lint: setup ## gofmt, go.mod, vet, staticcheck, dropped errors, sizes of lines, functions and files, layers, C warnings, prose
 	@tools/lint

@@ -101,7 +101,8 @@ export async function update(d, params) {
     if (focus) document.getElementById(focus)?.focus();
   }
   const key = JSON.stringify([q, unit, params.get('tz')]);
-  if (key === shown) return draw(params);
+  const drawn = draw(params);
+  if (key === shown) return drawn;
   let r;
   try {
     r = await get('diff', q, 'diff');
@@ -159,7 +160,7 @@ export async function update(d, params) {
     ],
   });
   table.show(r.tree);
-  if (box === mine) await draw(params);
+  await drawn;
 }
 
 // draw makes the flame graph: by the groups of the table, and below them by allocation site.
