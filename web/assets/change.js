@@ -111,7 +111,8 @@ export class Changes {
     try {
       r = await get('change', ask, 'change');
     } catch (e) {
-      if (e.name !== 'AbortError' && !e.field) this.place.replaceChildren(h('p', { class: 'bad', role: 'alert' }, e.message));
+      if (e.name !== 'AbortError' && !e.field)
+        this.place.replaceChildren(h('p', { class: 'bad', role: 'alert' }, e.message));
       return null;
     }
     if (this.ended) return null;
