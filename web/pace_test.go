@@ -66,7 +66,7 @@ func TestPace(t *testing.T) {
 	}
 	time.Sleep(3 * time.Second) // a file that was just written is not indexed
 	pace(t, "storm", storm)
-	recordingOf{objects: 10_000_000, survivors: 100_000, collections: 400, listings: 2, sites: 50_000}.make(t, large)
+	recordingOf{objects: 10_000_000, survivors: 230_000, collections: 800, listings: 2, sites: 50_000}.make(t, large)
 	time.Sleep(3 * time.Second)
 	pace(t, "large", large)
 }
