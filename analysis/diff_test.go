@@ -248,7 +248,7 @@ func TestDiffBySpaceWithoutIdentity(t *testing.T) {
 }
 
 // TestAgesAfterLoss: a full collection between two states takes identities. Then a lower bound of an age does not say
-// which objects of the first state are left, however coarsely ages are told apart.
+// which objects of the first state are left, however coarse the ages are.
 func TestAgesAfterLoss(t *testing.T) {
 	folded := func(birth uint32, atLeast bool, n uint64) heap.Folded {
 		return heap.Folded{Type: 1, Words: 2, Birth: birth, AtLeast: atLeast, Space: -1, Objects: n, Bytes: 16 * n}
