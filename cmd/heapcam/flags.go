@@ -55,7 +55,7 @@ func bind(f *pflag.FlagSet, key string, to any) {
 var placeholders = map[string]string{
 	"at": "GC", "by": "LIST", "ca": "FILE", "cert": "FILE", "classifiers": "FILE", "config": "FILE",
 	"disabled": "FILE", "find": "REGEXP", "format": "FORMAT", "from": "GC", "incident": "ID", "key": "FILE",
-	"list": "PATH", "out": "DIR", "output": "FILE", "reason": "TEXT", "remote": "URL", "sync": "GC",
+	"list": "PATH", "out": "DIR", "output": "FILE", "reason": "TEXT", "remote": "URL", "since": "GC", "sync": "GC",
 	"table": "TABLE", "to": "GC", "token-file": "FILE", "value": "VALUE", "where": "EXPRESSION",
 	"class":    "CLASS",
 	"site":     "TEXT",
