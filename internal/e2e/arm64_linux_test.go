@@ -83,10 +83,10 @@ func onArm64(t *testing.T, java []string, gc, lib, depth string) {
 	_ = c.Process.Signal(syscall.SIGTERM)
 	_ = c.Wait() // 143
 	// With pages much larger than the host's, qemu answers EFAULT for memory that can be read and written: to the C
-	// library's getrandom, and to the probe, which then says that it cannot read a table. Where the libraries lie decides
-	// whether it happens.
+	// library's getrandom, and to the probe, which then says that it cannot read a table. Where the libraries lie
+	// decides whether it happens.
 	if refused() && os.Getenv("HEAPCAM_PAGE") == "65536" && strings.Contains(said.String(), "cannot be read") {
-		t.Skip("not run: a JVM of arm64 with pages of 64 KiB, since qemu does not let its memory be read")
+		t.Skip("not run: a JVM of arm64 with pages of 64 KiB (qemu does not let its memory be read)")
 	}
 	if refused() {
 		t.Fatal(said.String())
