@@ -56,10 +56,25 @@ type references struct {
 	over    bool
 }
 
+// lackedRoom is the reason of a probe that had mapped too little memory for a listing: it guesses before the JVM stops,
+// and knows more afterwards.
+const lackedRoom = "the heap has more references than expected; the next try has more memory"
+
 // AskReferences asks the probe for a reference listing, for which it may stop the JVM for that long, 0: the probe's
-// default. It returns when the listing is stored. Errors: ErrNoReferences, *RefusedError, that some parts were lost,
-// those of ctx and of the ring.
+// default. It returns when the listing is stored. A listing that lacked memory is tried once more. Errors:
+// ErrNoReferences, *RefusedError, that some parts were lost, those of ctx and of the ring.
 func (s *Session) AskReferences(ctx context.Context, most time.Duration) (References, error) {
+	got, err := s.askReferences(ctx, most)
+	var refused *RefusedError
+	if errors.As(err, &refused) && refused.Why == lackedRoom {
+		first := got.StopNS
+		got, err = s.askReferences(ctx, most)
+		got.StopNS += first
+	}
+	return got, err
+}
+
+func (s *Session) askReferences(ctx context.Context, most time.Duration) (References, error) {
 	h, err := s.ring.Status()
 	if err != nil {
 		return References{}, err
