@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func many(t *testing.T, n int) string {
 	}
 	for i := range n {
 		name := fmt.Sprintf("shop%04d-%d-1a2b", i, 1000+i)
-		if i == 7 {
+		if i == 7 && runtime.GOOS != "windows" { // where no file may have such a name
 			name = "<img src=x onerror=alert(1)>-77-1a2b"
 		}
 		to := filepath.Join(dir, name)
