@@ -62,9 +62,8 @@ func judge(ctx context.Context, dir string) (v session.Verdict, err error) {
 	ended()
 	<-watched
 	v.CPUNS = uint64(c.ProcessState.UserTime() + c.ProcessState.SystemTime())
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == exitDamaged && out.Len() > 0 {
-		err = nil // it set aside a file of another recording, and judged the rest
+	if judgedRest(err, out.Len()) {
+		err = nil
 	}
 	if limit != nil || err != nil {
 		return v, cmp.Or(limit, ctx.Err(), said.reason(err))
@@ -80,6 +79,13 @@ func judge(ctx context.Context, dir string) (v session.Verdict, err error) {
 			BytesPerSecond: x.BytesPerSecond})
 	}
 	return v, nil
+}
+
+// judgedRest says that the process set aside a file of another recording, and judged the rest: it ends with
+// exitDamaged, and has written its verdict.
+func judgedRest(err error, written int) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == exitDamaged && written > 0
 }
 
 // overLimit waits until the process takes more than it may, or ctx is done.
