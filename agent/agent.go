@@ -356,10 +356,7 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session.Session)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !later {
-		a.ended = append(a.ended, s.Status())
-	}
-	if len(a.ended) > maxEnded {
-		a.ended = slices.Delete(a.ended, 0, len(a.ended)-maxEnded)
+		a.ended = withEnded(a.ended, s.Status())
 	}
 	switch e := a.sessions[path]; {
 	case err == nil || stopped:
@@ -374,6 +371,16 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session.Session)
 		e.s, e.last, e.bad, e.listed = nil, err, err, true
 	}
 	a.signal()
+}
+
+// withEnded adds st to what has ended. A ring that took over just before its JVM ended has a session of its own, which
+// continues the recording of the one before: it stands for both.
+func withEnded(all []session.Status, st session.Status) []session.Status {
+	all = slices.DeleteFunc(all, func(e session.Status) bool {
+		return st.Dir != "" && e.Dir == st.Dir && e.Session == st.Session
+	})
+	all = append(all, st)
+	return slices.Delete(all, 0, max(len(all)-maxEnded, 0))
 }
 
 // signal wakes those who wait for a change; a.mu is held.

@@ -218,8 +218,20 @@ func (p *page) see(sel, text string) {
 
 func (p *page) click(sel string) {
 	p.t.Helper()
-	p.until(fmt.Sprintf("document.querySelector(%q)", sel))
-	p.do(cdp.Click(cdp.CSS(sel)))
+	for end := time.Now().Add(patience); ; time.Sleep(30 * time.Millisecond) {
+		p.until(fmt.Sprintf("document.querySelector(%q)", sel))
+		if p.url == "" {
+			return
+		}
+		err := cdp.Do(p.ctx, cdp.Click(cdp.CSS(sel)))
+		if err == nil {
+			return
+		}
+		// Between two calls of the browser the page may have drawn it anew: nothing was clicked then.
+		if !strings.Contains(err.Error(), "Could not find node") || time.Now().After(end) {
+			p.t.Fatal(err)
+		}
+	}
 }
 
 // focus focuses what sel selects, in the page: between two calls of the browser the page may draw it anew.
