@@ -111,8 +111,8 @@ func (r *Replay) resolve(addr, id, birth uint64) bool {
 
 // list compares the listing with the state, if that was known, and replaces it.
 func (r *Replay) list(s *trace.Sync) (attach, error) {
-	if len(s.Lists) == 0 {
-		return r.attach, nil
+	if len(s.Lists) == 0 { // what State still holds is of an earlier time: another object may stand there now
+		return func(*trace.LiveSample, *Sample) bool { return true }, nil
 	}
 	old, m := r.State, &r.matcher
 	next, err := old.Listing(s, r.Sizes(), r.JVM.Flags&trace.JVMAtStart == 0 || s.GC > 1)
