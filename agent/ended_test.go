@@ -15,7 +15,8 @@ func TestEndedOnce(t *testing.T) {
 		return session.Status{Session: id, Dir: dir, Dropped: session.Drops{RingEpochs: lost}}
 	}
 	var all []session.Status
-	for _, s := range []session.Status{st("1", "a", 4), st("2", "b", 0), st("1", "a", 5), st("", "", 0), st("", "", 0)} {
+	for _, s := range []session.Status{st("1", "a", 4), st("2", "b", 0), st("1", "a", 5), st("", "", 0),
+		st("", "", 0)} {
 		all = withEnded(all, s)
 	}
 	if len(all) != 4 || all[1].Dir != "a" || all[1].Dropped.RingEpochs != 5 {

@@ -121,7 +121,7 @@ func TestChurnOfClasses(t *testing.T) {
 	most, _, has := heads()
 	bytes := r.s.Status().AgentBytes
 	r.stop()
-	held, sized := len(r.s.defs.types), r.s.heap.live.types.Len()
+	held, sized := r.s.defs.NumTypes(), r.s.heap.live.types.Len()
 	t.Logf("%d files; %d types at a head at most; %d types and %d bytes held, %d in the table of sizes",
 		len(mem.Files()), most, held, bytes, sized)
 	if len(mem.Files()) < 10 || most > 8*each || held > 8*each || sized > 20*each ||

@@ -24,7 +24,7 @@ func (s *Session) block(b trace.Block, start uint64, h shmring.Status) error {
 	case trace.KindDefs:
 		return decoded(b, trace.DecodeDefs, func(d trace.Defs) {
 			s.heap.live.defs(d.Types) // s.defs returns what the file lacks alone
-			s.out.pushDefs(s.defs.add(d))
+			s.out.pushDefs(s.defs.Add(d))
 		})
 	case trace.KindSamples:
 		return decoded(b, trace.DecodeSamples, func(x []trace.Sample) { s.samples(b, x) })
@@ -69,7 +69,7 @@ func (s *Session) stored(b trace.Block) {
 		_ = decoded(b, trace.DecodeMeta, s.meta)
 	case trace.KindDefs:
 		_ = decoded(b, trace.DecodeDefs, func(d trace.Defs) {
-			if lacks := s.defs.add(d); s.out.open {
+			if lacks := s.defs.Add(d); s.out.open {
 				s.out.pushDefs(lacks)
 			}
 		})
@@ -82,7 +82,7 @@ func (s *Session) recalled(b trace.Block) {
 	case trace.KindMeta:
 		_ = decoded(b, trace.DecodeMeta, func(m trace.Meta) { s.learn(m) })
 	case trace.KindDefs:
-		_ = decoded(b, trace.DecodeDefs, func(d trace.Defs) { s.defs.add(d) })
+		_ = decoded(b, trace.DecodeDefs, func(d trace.Defs) { s.defs.Add(d) })
 	}
 }
 
@@ -130,7 +130,7 @@ func (s *Session) learn(m trace.Meta) (fresh []trace.Note, changed bool) {
 func (s *Session) samples(b trace.Block, all []trace.Sample) {
 	var need trace.Defs
 	for i := range all {
-		s.defs.need(&need, all[i].Frame, all[i].Thread)
+		s.defs.Need(&need, all[i].Frame, all[i].Thread)
 		s.stamp(all[i].Time)
 	}
 	s.heap.live.samples(all)
@@ -219,7 +219,7 @@ func (s *Session) appendListing(b trace.Block, y *trace.Sync) {
 	s.listing(y)
 	s.out.info.Flags |= ringstore.FlagListing
 	if s.in.known {
-		s.out.pushDefs(s.defs.listed(y.Samples))
+		s.out.pushDefs(s.defs.Listed(y.Samples))
 	}
 	s.out.pass(b)
 	stored := s.flush()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heapcam/heapcam/agent/definitions"
 	"github.com/heapcam/heapcam/coverage"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -18,7 +19,7 @@ const summaryTypes = 20
 
 // largestOf says in a line what a listing holds: the n largest classes, and the sites with the most bytes of live
 // samples. live has taken the listing in, and so has counted its classes if it could read it.
-func largestOf(y *trace.Sync, live *live, d *definitions, n int) string {
+func largestOf(y *trace.Sync, live *live, d *definitions.Tables, n int) string {
 	type sum struct {
 		id             uint64
 		objects, bytes uint64
@@ -50,11 +51,13 @@ func largestOf(y *trace.Sync, live *live, d *definitions, n int) string {
 	var b strings.Builder
 	b.WriteString("largest classes:")
 	for _, c := range largest(classes) {
-		fmt.Fprintf(&b, " %s %d objects %d bytes;", d.types[c.id].Name, c.objects, c.bytes)
+		t, _ := d.Type(c.id)
+		fmt.Fprintf(&b, " %s %d objects %d bytes;", t.Name, c.objects, c.bytes)
 	}
 	b.WriteString(" sites with most sampled bytes:")
 	for _, s := range largest(sites) {
-		m := d.methods[d.frames[s.id].Method]
+		f, _ := d.Frame(s.id)
+		m, _ := d.Method(f.Method)
 		fmt.Fprintf(&b, " %s.%s %d samples %d bytes;", strings.TrimSuffix(strings.TrimPrefix(m.Class, "L"), ";"),
 			m.Name, s.objects, s.bytes)
 	}

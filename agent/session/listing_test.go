@@ -3,6 +3,7 @@ package session
 import (
 	"testing"
 
+	"github.com/heapcam/heapcam/agent/definitions"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -11,9 +12,9 @@ import (
 func TestLargestOf(t *testing.T) {
 	types := []trace.Type{{ID: 1, Size: 16, Name: "Small"}, {ID: 2, Size: 24, Name: "Large"},
 		{ID: 3, Size: 16, Flags: trace.TypeArray, Name: "[B"}}
-	l, d := newLive(), newDefinitions()
+	l, d := newLive(), definitions.New()
 	l.defs(types)
-	d.add(trace.Defs{Types: types})
+	d.Add(trace.Defs{Types: types})
 	e := trace.NewListEncoder(l.types)
 	for i := range uint64(300) {
 		e.Object(1000+100*i, uint32(1+i%3), i)

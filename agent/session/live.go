@@ -1,9 +1,7 @@
 package session
 
 import (
-	"maps"
-	"slices"
-
+	"github.com/heapcam/heapcam/agent/definitions"
 	"github.com/heapcam/heapcam/coverage"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -35,15 +33,14 @@ func (l *live) defs(types []trace.Type) {
 	}
 }
 
-// keep makes the table anew, of these types alone, if it holds many others.
-func (l *live) keep(types map[uint64]trace.Type, align uint64) {
-	if l.types.Len() < 2*len(types)+keepTypes {
+// keep makes the table anew, of the types of d alone, if it holds many others.
+func (l *live) keep(d *definitions.Tables, align uint64) {
+	if l.types.Len() < 2*d.NumTypes()+keepTypes {
 		return
 	}
 	*l.types = *trace.NewTypeTable(align)
-	for _, id := range slices.Sorted(maps.Keys(types)) { // in order: ids that lie close together take little
-		_ = l.types.Define(types[id]) // it was defined before
-	}
+	// In their order: ids that lie close together take little. All of them were defined before.
+	d.EachType(func(t trace.Type) { _ = l.types.Define(t) })
 }
 
 // keepTypes is how many types too many are not worth a new table.

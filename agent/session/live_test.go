@@ -3,18 +3,19 @@ package session
 import (
 	"testing"
 
+	"github.com/heapcam/heapcam/agent/definitions"
 	"github.com/heapcam/heapcam/trace"
 )
 
 // TestLiveForgetsTypes: the table of sizes is made anew when most of its types have gone, and not for a few.
 func TestLiveForgetsTypes(t *testing.T) {
 	l := newLive()
-	all := map[uint64]trace.Type{}
+	all := definitions.New()
 	for id := uint64(1); id <= 3*keepTypes; id++ {
 		ty := trace.Type{ID: id, Size: 16}
 		l.defs([]trace.Type{ty})
 		if id <= 10 {
-			all[id] = ty
+			all.Add(trace.Defs{Types: []trace.Type{ty}})
 		}
 	}
 	l.keep(all, 8)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/definitions"
 	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/emergency"
 	"github.com/heapcam/heapcam/ringstore"
@@ -39,7 +40,7 @@ func New(
 		return nil, err
 	}
 	s := &Session{
-		cfg: cfg, ring: ring, defs: newDefinitions(),
+		cfg: cfg, ring: ring, defs: definitions.New(),
 		in:     stream{redefining: !fresh, began: time.Now()},
 		losses: losses{reported: h},
 		syncs:  newSchedule(cfg.MaxTraceSize, last),
@@ -86,7 +87,7 @@ func New(
 func (s *Session) resume() {
 	s.losses.lastGC = s.out.st.Newest(s.recalled)
 	if s.in.redefining {
-		s.defs.recall()
+		s.defs.Recall()
 	}
 	if !s.in.known {
 		return

@@ -149,7 +149,7 @@ func (s *Session) show(h shmring.Status, stats ringstore.Stats) {
 		}
 		st.fromRing(h)
 		st.fromStore(stats, &s.tally.base)
-		st.Dropped.Definitions = s.tally.base.Definitions + s.defs.dropped + s.defs.missing
+		st.Dropped.Definitions = s.tally.base.Definitions + s.defs.Dropped + s.defs.Missing
 		st.Emergencies = s.tally.base.Emergencies + em.Sent
 		st.EmergenciesUnanswered = s.tally.base.EmergenciesUnanswered + em.TimedOut
 		st.Quality = q

@@ -151,7 +151,7 @@ func (s *Session) profile(now time.Time) *Profile {
 
 // className gives the name of a type as it is printed.
 func (s *Session) className(typ uint32) string {
-	t, ok := s.defs.types[uint64(typ)]
+	t, ok := s.defs.Type(uint64(typ))
 	if !ok {
 		return noClass
 	}
@@ -161,11 +161,11 @@ func (s *Session) className(typ uint32) string {
 // stackOf gives the frames of a node of the trie of stacks. names keeps what it works out of methods.
 func (s *Session) stackOf(frame uint64, names map[uint64]ProfileFrame) (out []ProfileFrame) {
 	for frame != 0 && len(out) < profileFrames {
-		f, ok := s.defs.frames[frame]
+		f, ok := s.defs.Frame(frame)
 		if !ok {
 			break
 		}
-		m := s.defs.methods[f.Method]
+		m, _ := s.defs.Method(f.Method)
 		at, ok := names[f.Method]
 		if !ok {
 			at = ProfileFrame{Name: string(ui.Name(m.Pretty())), File: string(ui.Name(m.File))}

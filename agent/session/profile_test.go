@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/definitions"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/coverage"
 	"github.com/heapcam/heapcam/trace"
@@ -13,13 +14,13 @@ import (
 
 // profiled is a session of a JVM that has so many samples, each of a site of its own.
 func profiled(samples int) *Session {
-	s := &Session{defs: newDefinitions(), heap: heapView{live: newLive()}}
-	s.defs.methods[1] = trace.Method{ID: 1, Class: "Ldemo/Shop;", Name: "put", File: "Shop.java"}
-	s.defs.types[7] = trace.Type{ID: 7, Name: "demo/Entry"}
+	s := &Session{defs: definitions.New(), heap: heapView{live: newLive()}}
+	s.defs.Add(trace.Defs{Methods: []trace.Method{{ID: 1, Class: "Ldemo/Shop;", Name: "put", File: "Shop.java"}},
+		Types: []trace.Type{{ID: 7, Name: "demo/Entry"}}})
 	s.steer.cpu.process = quota.NewProcess(0, 0)
 	s.heap.live.est.TakeFlows()
 	for i := range uint64(samples) {
-		s.defs.frames[i+1] = trace.Frame{ID: i + 1, Method: 1, Parent: i / 2}
+		s.defs.Add(trace.Defs{Frames: []trace.Frame{{ID: i + 1, Method: 1, Parent: i / 2}}})
 		s.heap.live.samples([]trace.Sample{{ID: i, Type: 7, Size: 24 + i, Interval: 1, Frame: i + 1}})
 	}
 	return s

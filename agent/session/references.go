@@ -171,7 +171,7 @@ func (s *Session) references(b trace.Block, p *trace.RefPart, start uint64) {
 // storePart stores a part in a frame of its own, behind what it refers to.
 func (s *Session) storePart(b trace.Block, p *trace.RefPart, start uint64) error {
 	if s.in.known {
-		s.out.pushDefs(s.defs.rooted(p.Roots))
+		s.out.pushDefs(s.defs.Rooted(p.Roots))
 	}
 	s.flushTo(start)
 	if !s.out.open {
@@ -205,17 +205,4 @@ func (r *references) answer() answer {
 		out.Missing = strings.Split(a.Missing, "\n")
 	}
 	return answer{got: out}
-}
-
-// rooted returns what roots refer to and the present file lacks.
-func (d *definitions) rooted(roots []trace.RefRoot) (need trace.Defs) {
-	for i := range roots {
-		if t, ok := d.threads[roots[i].Thread]; ok && use(d.inFile.threads, t.ID) {
-			need.Threads = append(need.Threads, t)
-		}
-		if m, ok := d.methods[roots[i].Method]; ok && use(d.inFile.methods, m.ID) {
-			need.Methods = append(need.Methods, m)
-		}
-	}
-	return need
 }

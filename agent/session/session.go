@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/definitions"
 	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/ringstore"
@@ -35,14 +36,14 @@ type Session struct {
 	ring  *shmring.Ring
 	shared
 
-	in     stream       // what the JVM's stream has said
-	defs   *definitions // definitions cache
-	losses losses       // what the ring or the store lost
-	syncs  schedule     // when sync points are requested and what is listed
-	heap   heapView     // live objects, the next summary, profiles
-	out    writer       // pending blocks, open file
-	steer  steering     // depth, interval and compression within all limits
-	alarms alarms       // storms and memory exhaustion
+	in     stream // what the JVM's stream has said
+	defs   *definitions.Tables
+	losses losses   // what the ring or the store lost
+	syncs  schedule // when sync points are requested and what is listed
+	heap   heapView // live objects, the next summary, profiles
+	out    writer   // pending blocks, open file
+	steer  steering // depth, interval and compression within all limits
+	alarms alarms   // storms and memory exhaustion
 	pause  pauseControl
 	refs   references // the reference listing that is being stored, and those that nobody asked for
 	tally  tally      // counters over all agents

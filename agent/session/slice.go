@@ -35,7 +35,7 @@ func (s *Session) slice(b trace.Block, y *trace.Slice, start uint64) {
 	}
 	s.out.info.Flags |= flags
 	if s.in.known && y.Last() {
-		s.out.pushDefs(s.defs.listed(y.Samples))
+		s.out.pushDefs(s.defs.Listed(y.Samples))
 	}
 	s.out.push(b)
 	if !s.flush() {

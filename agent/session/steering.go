@@ -270,7 +270,7 @@ var easeNames = [quota.EaseLevels + 1]string{"as configured", "fast", "little"}
 
 // limitCPU keeps what the recording takes of the agent's CPU within its part of agent_max_cpu.
 func (s *Session) limitCPU(h shmring.Status) error {
-	s.bytes.Store(int64(s.defs.bytes + cap(s.out.own) + s.heap.live.bytes()))
+	s.bytes.Store(int64(s.defs.Bytes + cap(s.out.own) + s.heap.live.bytes()))
 	c := &s.steer.cpu
 	if s.steer.limits.MaxCPU == 0 || !s.in.known {
 		return nil

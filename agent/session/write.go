@@ -125,25 +125,25 @@ var errNoFile = errors.New("no ring file is open: the probe has not described it
 // begin starts a new file with META, definitions and, unless nil, the sync point.
 func (s *Session) begin(y *listing) {
 	s.forget(y)
-	s.defs.newFile()
+	s.defs.NewFile()
 	head := trace.AppendBlock(nil, trace.EncodeMeta(trace.Meta{JVM: s.in.jvm, HasJVM: true, Notes: s.in.notes}))
 	if len(s.in.whose) > 0 { // in a block of its own: it is of a newer version
 		head = trace.AppendBlock(head, trace.EncodeMeta(trace.Meta{Resource: s.in.whose}))
 	}
-	head = appendDefs(head, s.defs.all())
+	head = appendDefs(head, s.defs.All())
 	if s.losses.pending() { // before the listing: what is known ends with the old file, and begins anew with it
 		head = trace.AppendBlock(head, trace.EncodeGap(s.losses.gap))
 	}
 	flags := uint8(ringstore.FlagDefs)
 	if y != nil {
-		head = appendDefs(head, s.defs.listed(y.samples))
+		head = appendDefs(head, s.defs.Listed(y.samples))
 		head = trace.AppendBlock(head, y.block)
 		flags |= y.flags
 	}
 	info := s.out.info // again for the file without the listing
 	err := s.out.st.Rotate(head, s.out.frame(s.out.pos, flags))
 	if err != nil {
-		s.defs.newFile() // whatever file is open, nothing is known of what it has
+		s.defs.NewFile() // whatever file is open, nothing is known of what it has
 		if y != nil && s.tooLarge(err) {
 			s.out.info = info
 			s.begin(nil)
@@ -172,9 +172,9 @@ func (s *Session) begin(y *listing) {
 func (s *Session) forget(y *listing) {
 	if at := s.in.redefinedAt; at != 0 && s.out.pos >= at {
 		s.in.redefinedAt = 0
-		s.defs.redefined()
+		s.defs.Redefined()
 	}
-	if !s.defs.anyUnloaded() {
+	if !s.defs.AnyUnloaded() {
 		return
 	}
 	listed := map[uint64]struct{}{}
@@ -182,8 +182,8 @@ func (s *Session) forget(y *listing) {
 	if !known && (y != nil || s.in.depth != trace.DepthSamples) {
 		return
 	}
-	s.defs.forget(func(typ uint64) bool { _, ok := listed[typ]; return ok })
-	s.heap.live.keep(s.defs.types, s.in.jvm.Align)
+	s.defs.Forget(func(typ uint64) bool { _, ok := listed[typ]; return ok })
+	s.heap.live.keep(s.defs, s.in.jvm.Align)
 }
 
 // tooLarge says whether err means that no sync point fits into the ring, and takes note of it.
@@ -211,7 +211,7 @@ func (s *Session) flushTo(source uint64) bool {
 	out, flags := w.pending, uint8(0)
 	if s.losses.pending() { // what was lost may have held definitions
 		flags = ringstore.FlagDefs
-		first := appendDefs(trace.AppendBlock(nil, trace.EncodeGap(s.losses.gap)), s.defs.all())
+		first := appendDefs(trace.AppendBlock(nil, trace.EncodeGap(s.losses.gap)), s.defs.All())
 		out = append([][]byte{first}, w.pending...)
 	}
 	info := w.frame(source, flags)
@@ -224,10 +224,10 @@ func (s *Session) flushTo(source uint64) bool {
 		s.losses.stored()
 		w.dirty = true
 	case info.Flags&ringstore.FlagListing != 0 && w.epochs == 0 && s.tooLarge(err):
-		s.defs.newFile()
+		s.defs.NewFile()
 	default:
 		s.refused(err, w.epochs)
-		s.defs.newFile()
+		s.defs.NewFile()
 	}
 	w.clear()
 	return err == nil
@@ -316,4 +316,9 @@ func appendDefs(dst []byte, d trace.Defs) []byte {
 func cut[T any](s []T) (head, rest []T) {
 	n := min(len(s), defsChunk)
 	return s[:n], s[n:]
+}
+
+func empty(x trace.Defs) bool {
+	return len(x.Types)+len(x.Loaders)+len(x.Methods)+len(x.Frames)+len(x.Threads)+len(x.Candidates)+
+		len(x.Scanned) == 0
 }
