@@ -216,22 +216,21 @@ func (p *page) see(sel, text string) {
 	p.until(fmt.Sprintf("document.querySelector(%q)?.innerText.includes(%q)", sel, text))
 }
 
+// click clicks on what sel selects, in the page: between two calls of the browser the page may draw it anew or elsewhere.
+// It must be seen where the click would be: nothing may cover it.
 func (p *page) click(sel string) {
 	p.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(30 * time.Millisecond) {
-		p.until(fmt.Sprintf("document.querySelector(%q)", sel))
-		if p.url == "" {
-			return
-		}
-		err := cdp.Do(p.ctx, cdp.Click(cdp.CSS(sel)))
-		if err == nil {
-			return
-		}
-		// Between two calls of the browser the page may have drawn it anew: nothing was clicked then.
-		if !strings.Contains(err.Error(), "Could not find node") || time.Now().After(end) {
-			p.t.Fatal(err)
-		}
-	}
+	p.until(fmt.Sprintf(`(e => {
+		if (!e) return false;
+		e.scrollIntoView({block: 'nearest', inline: 'nearest'});
+		const r = e.getBoundingClientRect();
+		const top = document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2);
+		if (!top || !(e.contains(top) || top.contains(e))) return false;
+		e.focus();
+		e.dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true, view: window, detail: 1,
+			clientX: r.left + r.width / 2, clientY: r.top + r.height / 2}));
+		return true;
+	})(document.querySelector(%q))`, sel))
 }
 
 // focus focuses what sel selects, in the page: between two calls of the browser the page may draw it anew.

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/heapcam/heapcam/agent/session"
 )
@@ -39,7 +40,10 @@ func TestBudget(t *testing.T) {
 			t.Errorf("%d switches, the last: %s", s.Switches, s.LastSwitch)
 		}
 		if full {
-			await(t, "the way up", func() bool { find(); return strings.Contains(s.LastSwitch, "there is room") })
+			awaitWithin(t, 3*time.Minute, "the way up", func() bool {
+				find()
+				return strings.Contains(s.LastSwitch, "there is room")
+			})
 		}
 		n := s.LastGC
 		await(t, "collections", func() bool { return find().LastGC > n+3 })

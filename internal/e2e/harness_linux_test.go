@@ -179,12 +179,17 @@ func (r *running) pid() int {
 
 func (r *running) pidText() string { return strconv.Itoa(r.pid()) }
 
-// await waits until f holds.
+// await waits until f holds, a minute at most.
 func await(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(60 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
+	awaitWithin(t, time.Minute, what, f)
+}
+
+func awaitWithin(t *testing.T, most time.Duration, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(most); !f(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within 60 s", what)
+			t.Fatalf("%s: not within %s", what, most)
 		}
 	}
 }
