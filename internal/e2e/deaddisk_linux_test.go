@@ -91,6 +91,7 @@ func TestDeadDisk(t *testing.T) {
 	live := d.status(t).JVMs[0]
 
 	hang = make(chan struct{})
+	defer release() // before the agent is ended: a process that waits for the disk cannot be
 	m.Fail(func(op faultfs.Op, _ string) syscall.Errno {
 		<-hang
 		return 0
