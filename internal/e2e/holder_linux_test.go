@@ -48,7 +48,7 @@ func holdGarbage(t *testing.T, dir, report string) {
 // memory is used up. The incident that heapcam keeps has a listing, and its report names the map.
 func TestExhaustedHolder(t *testing.T) {
 	t.Parallel()
-	for i, gc := range []string{"Serial", "G1"} {
+	for i, gc := range parts(t, "Serial", "G1") {
 		t.Run(gc, func(t *testing.T) {
 			p := program{major: []int{17, 25}[i], gc: gc, heap: "96m", main: "Hoard", args: []string{"3500"},
 				limit: "64MiB"}

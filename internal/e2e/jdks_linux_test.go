@@ -123,6 +123,16 @@ func eachPair(t *testing.T, majors []int, gcs []string, f func(t *testing.T, maj
 	}
 }
 
+// parts is all of these parts of a test in the long rounds, and in the short ones the first alone.
+func parts[T any](t *testing.T, all ...T) []T {
+	t.Helper()
+	if full || len(named()) > 0 {
+		return all
+	}
+	t.Logf("not run: %d more parts (make test-full)", len(all)-1)
+	return all[:1]
+}
+
 // someMajors is all of these JDKs in the long rounds, and in the short ones the one whose turn it is for this name.
 func someMajors(name string, majors []int) []int {
 	if full || len(named()) > 0 {

@@ -47,7 +47,7 @@ func payloadOf(t *testing.T, what string, rows []figureRow) figureRow {
 // more than all growth.
 func TestOneFigure(t *testing.T) {
 	t.Parallel()
-	for _, between := range []string{"0", "2"} {
+	for _, between := range parts(t, "0", "2") {
 		t.Run("gc every "+between+" s", func(t *testing.T) {
 			p := program{major: 17, gc: "G1", heap: "128m", main: "KeptSessions", args: []string{"8", between},
 				limit: "64MiB", flags: []string{"--sampling", "128KiB", "--max-sync-pause", "0"}}

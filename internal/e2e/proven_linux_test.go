@@ -10,10 +10,11 @@ import (
 // apples two, so that those are proven and these are not.
 func TestProvenSites(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
+	type pair struct {
 		major int
 		gc    string
-	}{{17, "Parallel"}, {17, "G1"}, {25, "Serial"}} {
+	}
+	for _, c := range parts(t, pair{17, "G1"}, pair{17, "Parallel"}, pair{25, "Serial"}) {
 		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
 			t.Parallel()
 			p := program{major: c.major, gc: c.gc, heap: "48m", main: "Known", args: []string{"3000", "600"},

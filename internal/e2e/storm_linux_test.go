@@ -72,14 +72,13 @@ func readStorm(t *testing.T, path string) (s stormOf) {
 // its own beside the storm's, with a complete listing of what filled the heap; a JVM that ends by
 // ExitOnOutOfMemoryError, without an event, is recognised.
 func TestStormBudget(t *testing.T) {
-	for i, c := range []struct {
+	type end struct {
 		name string
 		opts []string
 		why  string
-	}{
-		{"error", nil, trace.Exhausted{}.String()},
-		{"exit", []string{"-XX:+ExitOnOutOfMemoryError"}, "full: out of memory, most likely"},
-	} {
+	}
+	for i, c := range parts(t, end{"error", nil, trace.Exhausted{}.String()},
+		end{"exit", []string{"-XX:+ExitOnOutOfMemoryError"}, "full: out of memory, most likely"}) {
 		t.Run(c.name, func(t *testing.T) {
 			p := program{major: []int{17, 25}[i], gc: []string{"Serial", "Parallel"}[i], heap: "96m", main: "Exhaust",
 				args: []string{"85", "4"}, opts: append(c.opts, "-XX:-UseGCOverheadLimit"), limit: "256MiB",
