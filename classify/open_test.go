@@ -229,3 +229,68 @@ func searched(n *Node, match func(string) bool, most int) (found *Node, hits, sh
 	}
 	return &Node{Key: n.Key, Objects: n.Objects, Bytes: n.Bytes, Children: keep(n, "")}, len(all), len(kept)
 }
+
+// TestLeaves: the leaves of a tree have what its groups without groups below them have, and add up to the root.
+func TestLeaves(t *testing.T) {
+	w, ts := crowd()
+	for _, c := range []struct{ by, filter string }{{"type, site", ""}, {"site(64), type", ""},
+		{"packages, ages, site(2)", "age >= 3"}, {"thread, site, type", `site.has("q.A.m1")`}, {"type", ""},
+		{"type, packages", ""}} {
+		by, err := NewLibrary().By(c.by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fs []Filter
+		if c.filter != "" {
+			f, err := NewFilter(c.filter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fs = append(fs, f)
+		}
+		tree, err := Begin(w, ts, by, fs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]*Node{}
+		all, err := tree.All(tree.Root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Walk(func(path []string, n *Node) bool {
+			want[strings.Join(path, "\x00")] = n
+			return true
+		})
+		sum, leaves := 0.0, 0
+		if err := tree.Leaves(func(l *Leaf) {
+			var path []string
+			for _, s := range l.Path {
+				path = append(path, tree.Keys()[s.Key])
+			}
+			n := want[strings.Join(path, "\x00")]
+			switch {
+			case n == nil:
+				t.Fatalf("%s: no group %q", c.by, path)
+			case len(n.Children) == 0 && (rounded(l.Bytes) != n.Bytes || rounded(l.Objects) != n.Objects ||
+				l.Estimated != n.Estimated):
+				t.Fatalf("%s: %q has %v bytes, %v objects, an estimate: %v; its group says %s", c.by, path, l.Bytes,
+					l.Objects, l.Estimated, row(n))
+			case len(n.Children) == 0:
+				leaves++
+			}
+			sum += l.Bytes
+		}); err != nil {
+			t.Fatal(err)
+		}
+		groups := 0
+		all.Walk(func(_ []string, n *Node) bool {
+			if len(n.Children) == 0 {
+				groups++
+			}
+			return true
+		})
+		if rounded(sum) != tree.Root.Bytes || leaves != groups {
+			t.Errorf("%s: %d leaves with %v bytes, want %d with %d", c.by, leaves, sum, groups, tree.Root.Bytes)
+		}
+	}
+}

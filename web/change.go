@@ -35,40 +35,30 @@ func (s *Server) change(r *http.Request) (any, error) {
 			return nil, errNoBefore
 		}
 	}
-	var was, now []stack
+	var was, now *flows
 	var err, err2 error
 	var both sync.WaitGroup
-	both.Go(func() { now, rep.To, _, err2 = s.stacks(r.Context(), or(r.FormValue("to"), "last"), q) })
+	both.Go(func() { now, err2 = s.stacks(r.Context(), or(r.FormValue("to"), "last"), q) })
 	from := "first"
 	if rep.Two {
 		from = "last"
 	}
-	was, rep.From, _, err = first.stacks(r.Context(), or(r.FormValue("from"), from), q)
+	was, err = first.stacks(r.Context(), or(r.FormValue("from"), from), q)
 	both.Wait()
 	if err = cmp.Or(err, err2); err != nil {
 		return nil, err
 	}
-	for i := range was {
-		was[i].was = true
-	}
-	all := append(was, now...)
+	rep.From, rep.To = was.gc, now.gc
+	var name func(string) string
 	if rep.Two {
-		for i := range all {
-			for j := range all[i].frames {
-				f := &all[i].frames[j]
-				f.key = sites.Unlined(f.key)
-			}
-		}
+		name = sites.Unlined
 	}
+	all := joinFlows(was, now, name)
 	if r.FormValue("fold") != "" {
-		all = foldAll(all)
+		all = all.folded()
 	}
-	tree, err := flameOf(all, r.FormValue("order") != "leaf").below(r.FormValue("path"))
-	if err != nil {
-		return nil, err
-	}
-	rep.Tree = tree.cut(tree.width())
-	return rep, nil
+	rep.Tree, err = all.flame(r.FormValue("order") != "leaf", r.FormValue("path"))
+	return rep, err
 }
 
 var errNoBefore = badRequest{errors.New("this viewer shows one recording; to compare two, start `heapcam view BEFORE " +

@@ -29,6 +29,7 @@ type data struct {
 	counts    cache[*state]           // states that hold only types and lengths
 	tuples    cache[[]classify.Tuple] // by state
 	groups    cache[*grouping]        // by state
+	flows     cache[*flows]           // by state
 	answers   cache[any]              // diffs, trends
 	graphs    cache[*retention.Heap]  // the newest reference listing
 	grouping  sync.Mutex              // held by the one grouping that runs: states share their caches of names
@@ -40,12 +41,12 @@ const maxReplays = 2
 func (d *data) init(s *Server) {
 	d.s, d.slots = s, make(chan struct{}, maxReplays)
 	for _, ctx := range []*context.Context{&d.overview.ctx, &d.timelines.ctx, &d.states.ctx, &d.counts.ctx,
-		&d.tuples.ctx, &d.groups.ctx, &d.answers.ctx, &d.graphs.ctx} {
+		&d.tuples.ctx, &d.groups.ctx, &d.flows.ctx, &d.answers.ctx, &d.graphs.ctx} {
 		*ctx = s.ctx
 	}
 	d.graphs.most = 1
 	d.overview.most, d.timelines.most, d.states.most, d.counts.most = 1, 1, maxStates, maxStates
-	d.tuples.most, d.groups.most, d.answers.most = maxTuples, maxGroupings, maxAnswers
+	d.tuples.most, d.groups.most, d.flows.most, d.answers.most = maxTuples, maxGroupings, maxFlows, maxAnswers
 }
 
 // once is a result that is computed once, for several requests that wait for it.

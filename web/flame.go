@@ -2,14 +2,10 @@ package web
 
 import (
 	"cmp"
-	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
-	"strings"
-
-	"github.com/heapcam/heapcam/analysis/sites"
-	"github.com/heapcam/heapcam/classify"
 )
 
 const (
@@ -38,23 +34,6 @@ type flameNode struct {
 	// the figures before, where two states are compared
 	Was        uint64 `json:"before_bytes,omitempty"`
 	WasObjects uint64 `json:"before_objects,omitempty"`
-
-	by map[string]*flameNode
-}
-
-// width is what the width of a node shows: its bytes, before and after if two states are compared.
-func (n *flameNode) width() uint64 { return n.Bytes + n.Was }
-
-// step is a key on the way to a group.
-type step struct{ key, kind string }
-
-// stack is a group: the keys before the site, the frames, innermost first, and the keys after it, with what no group
-// below it has.
-type stack struct {
-	before, frames, after []step
-	bytes, objects        uint64
-	estimated             bool
-	was                   bool // of the state before, where two are compared
 }
 
 // flameReply is the answer to api/flame.
@@ -70,243 +49,192 @@ type flameReply struct {
 // joins frames of the JDK and of frameworks. frame selects the callers and callees of one frame.
 func (s *Server) flame(r *http.Request) (any, error) {
 	q := questionOf(r, stateBy)
-	stacks, gc, hasSites, err := s.stacks(r.Context(), r.FormValue("at"), q)
+	f, err := s.stacks(r.Context(), r.FormValue("at"), q)
 	if err != nil {
 		return nil, err
 	}
 	if r.FormValue("fold") != "" {
-		stacks = foldAll(stacks)
+		f = f.folded()
 	}
-	rep := flameReply{At: gc, Order: cmp.Or(r.FormValue("order"), "root"), Sites: hasSites}
-	if f := r.FormValue("frame"); f != "" {
-		rep.Tree, rep.Callers = sandwich(stacks, f)
-		rep.Tree, rep.Callers = rep.Tree.cut(rep.Tree.Bytes), rep.Callers.cut(rep.Callers.Bytes)
+	rep := flameReply{At: f.gc, Order: cmp.Or(r.FormValue("order"), "root"), Sites: f.sites}
+	if frame := r.FormValue("frame"); frame != "" {
+		rep.Tree, rep.Callers = f.sandwich(frame)
 		return rep, nil
 	}
-	tree, err := flameOf(stacks, rep.Order == "root").below(r.FormValue("path"))
-	if err != nil {
-		return nil, err
-	}
-	rep.Tree = tree.cut(tree.Bytes)
-	return rep, nil
+	rep.Tree, err = f.flame(rep.Order == "root", r.FormValue("path"))
+	return rep, err
 }
 
-// below finds the node at a path, which is a JSON list of keys; "" is the node itself.
-func (n *flameNode) below(p string) (*flameNode, error) {
-	path, err := pathOf(or(p, "[]"))
+// flow is a stack from the root of a flame graph on.
+type flow struct {
+	keys []int32
+	of   *stack
+}
+
+// flame makes the flame graph, or its part below a path, which is a JSON list of keys; "" is all of it.
+func (f *flows) flame(rootFirst bool, path string) (*flameNode, error) {
+	below, err := pathOf(or(path, "[]"))
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range path {
-		c := n.by[k]
-		if c == nil {
+	all := make([]flow, len(f.list))
+	for i := range f.list {
+		x := &f.list[i]
+		if all[i] = (flow{x.keys, x}); rootFirst && x.to-x.from > 1 {
+			keys := slices.Clone(x.keys)
+			slices.Reverse(keys[x.from:x.to])
+			all[i].keys = keys
+		}
+	}
+	root := flameNode{Key: "heap", Kind: nodeOther}
+	for _, k := range below {
+		in := all[:0]
+		for _, x := range all {
+			if len(x.keys) > 0 && f.names[x.keys[0]] == k {
+				root.Kind = f.kinds[x.keys[0]]
+				in = append(in, flow{x.keys[1:], x.of})
+			}
+		}
+		if root.Key, all = k, in; len(in) == 0 {
 			return nil, badRequest{fmt.Errorf("there is no group %s in this flame graph", k)}
 		}
-		n = c
 	}
-	return n, nil
-}
-
-// stacks returns the groups of a state with all frames of their sites, from the cache or from a grouping.
-func (s *Server) stacks(ctx context.Context, at string, q question) (out []stack, gc uint64, sites bool, err error) {
-	by, _, err := q.make(s)
-	if err != nil {
-		return nil, 0, false, err
-	}
-	site := slices.IndexFunc(by, func(c classify.Classifier) bool {
-		return c.Name == "site" || strings.HasPrefix(c.Name, "site(")
-	})
-	names := make([]string, len(by))
-	for i, c := range by {
-		if names[i] = c.Name; i == site {
-			names[i] = fmt.Sprintf("site(%d)", flameDepth)
-		}
-	}
-	g, err := s.grouped(ctx, at, question{strings.Join(names, ", "), q.where})
-	if err != nil {
-		return nil, 0, false, err
-	}
-	all, err := g.tree.All(g.tree.Root)
-	if err != nil {
-		return nil, 0, false, badRequest{err}
-	}
-	kinds := make([]bool, len(by)) // the keys are names of classes
-	for i, n := range names {
-		kinds[i] = n == "type" || strings.HasPrefix(n, "type(")
-	}
-	var walk func(n *classify.Node, x stack)
-	walk = func(n *classify.Node, x stack) {
-		left := [2]uint64{n.Bytes, n.Objects}
-		for _, c := range n.Children {
-			left[0], left[1] = left[0]-min(c.Bytes, left[0]), left[1]-min(c.Objects, left[1])
-			k, to := step{c.Key, nodeOther}, x
-			switch {
-			case c.Level == site:
-				k.kind = kindOf(classOf(c.Key))
-				to.frames = append(slices.Clip(x.frames), k)
-			case site >= 0 && c.Level > site:
-				if kinds[c.Level] {
-					k.kind = kindOf(c.Key)
-				}
-				to.after = append(slices.Clip(x.after), k)
-			default:
-				if kinds[c.Level] {
-					k.kind = kindOf(c.Key)
-				}
-				to.before = append(slices.Clip(x.before), k)
-			}
-			walk(c, to)
-		}
-		if left[0] > 0 {
-			x.bytes, x.objects, x.estimated = left[0], left[1], n.Estimated
-			out = append(out, x)
-		}
-	}
-	walk(all, stack{})
-	return out, g.GC, site >= 0, nil
-}
-
-// classOf is the class of a frame as a group names it: its method, file and line are left out.
-func classOf(frame string) string {
-	frame, _, _ = strings.Cut(frame, "(")
-	if i := strings.LastIndexByte(frame, '.'); i > 0 {
-		return frame[:i]
-	}
-	return frame
-}
-
-func kindOf(class string) string {
-	name := strings.TrimRight(class, "[]")
-	switch {
-	case class == "" || strings.HasPrefix(class, "("): // (site unknown), (before the recording)
-		return nodeUnknown
-	case sites.JDK(name) || slices.Contains(primitives, name):
-		return nodeJDK
-	case sites.Library(name):
-		return nodeLibrary
-	}
-	return nodeApp
-}
-
-var primitives = []string{"boolean", "byte", "char", "double", "float", "int", "long", "short"}
-
-// foldFrames joins neighbours that are of the JDK or of frameworks. A joined one has the name of the outermost frame,
-// which the application called, and an ellipsis.
-func foldFrames(frames []step) []step {
-	var out []step
-	for i := 0; i < len(frames); i++ {
-		j := i
-		for j < len(frames) && (frames[j].kind == nodeJDK || frames[j].kind == nodeLibrary) {
-			j++
-		}
-		if j-i < 2 {
-			out = append(out, frames[i])
-			continue
-		}
-		last := frames[j-1]
-		last.key += " …"
-		out = append(out, last)
-		i = j - 1
-	}
-	return out
-}
-
-func foldAll(stacks []stack) []stack {
-	folded := make([]stack, len(stacks))
-	for i, x := range stacks {
-		x.frames = foldFrames(x.frames)
-		folded[i] = x
-	}
-	return folded
-}
-
-// add adds to the node and its descendants along the keys.
-func (n *flameNode) add(keys []step, x *stack) {
-	for i := 0; ; i++ {
-		n.Estimated = n.Estimated || x.estimated
-		if x.was {
-			n.Was, n.WasObjects = n.Was+x.bytes, n.WasObjects+x.objects
-		} else {
-			n.Bytes, n.Objects = n.Bytes+x.bytes, n.Objects+x.objects
-		}
-		if i == len(keys) {
-			return
-		}
-		c := n.by[keys[i].key]
-		if c == nil {
-			if n.by == nil {
-				n.by = map[string]*flameNode{}
-			}
-			c = &flameNode{Key: keys[i].key, Kind: keys[i].kind}
-			n.by[keys[i].key] = c
-			n.Children = append(n.Children, c)
-		}
-		n = c
-	}
-}
-
-func reversed(frames []step) []step {
-	out := slices.Clone(frames)
-	slices.Reverse(out)
-	return out
-}
-
-// flameOf makes the tree of all stacks.
-func flameOf(stacks []stack, rootFirst bool) *flameNode {
-	root := &flameNode{Key: "heap", Kind: nodeOther}
-	for i := range stacks {
-		x := &stacks[i]
-		frames := x.frames
-		if rootFirst {
-			frames = reversed(frames)
-		}
-		root.add(slices.Concat(x.before, frames, x.after), x)
-	}
-	return root
+	return f.drawn(root, all), nil
 }
 
 // sandwich makes the trees of one frame: what it calls, with what is allocated there, and who calls it. Of a recursive
 // one the outermost call counts for the former, the innermost for the latter.
-func sandwich(stacks []stack, frame string) (callees, callers *flameNode) {
-	callees, callers = &flameNode{Key: frame, Kind: kindOf(classOf(frame))}, &flameNode{Key: frame}
-	callers.Kind = callees.Kind
-	is := func(s step) bool { return s.key == frame }
-	for i := range stacks {
-		x := &stacks[i]
-		in := slices.IndexFunc(x.frames, is)
+func (f *flows) sandwich(frame string) (callees, callers *flameNode) {
+	var down, up []flow
+	is := func(k int32) bool { return f.names[k] == frame }
+	for i := range f.list {
+		x := &f.list[i]
+		frames := x.keys[x.from:x.to]
+		in := slices.IndexFunc(frames, is)
 		if in < 0 {
 			continue
 		}
-		out := len(x.frames) - 1
-		for !is(x.frames[out]) {
+		out := len(frames) - 1
+		for !is(frames[out]) {
 			out--
 		}
-		callees.add(slices.Concat(reversed(x.frames[:out]), x.before, x.after), x)
-		callers.add(x.frames[in+1:], x)
+		inner := slices.Clone(frames[:out])
+		slices.Reverse(inner)
+		down = append(down, flow{slices.Concat(inner, x.keys[:x.from], x.keys[x.to:]), x})
+		up = append(up, flow{frames[in+1:], x})
 	}
-	return callees, callers
+	root := flameNode{Key: frame, Kind: kindOf(classOf(frame))}
+	return f.drawn(root, down), f.drawn(root, up)
 }
 
-// cut is a copy of the tree, the largest children first, without nodes that are too small to draw; all is the size of
-// the drawing in bytes.
-func (n *flameNode) cut(all uint64) *flameNode {
-	left := flameNodes
-	var walk func(n *flameNode, depth int) *flameNode
-	walk = func(n *flameNode, depth int) *flameNode {
-		out := *n
-		out.by, out.Children = nil, nil
-		kids := slices.Clone(n.Children)
-		slices.SortStableFunc(kids, func(a, b *flameNode) int {
-			return cmp.Or(cmp.Compare(b.width(), a.width()), cmp.Compare(a.Key, b.Key))
-		})
-		for _, c := range kids {
-			if c.width() < max(all/flameLeast, 1) || left == 0 || depth == maxPath {
-				break
-			}
-			left--
-			out.Children = append(out.Children, walk(c, depth+1))
-		}
-		return &out
+// drawn makes the tree of flows below root, the largest children first, without nodes that are too small to draw.
+func (f *flows) drawn(root flameNode, all []flow) *flameNode {
+	d := drawing{f: f, left: flameNodes, slot: make([]int32, len(f.names))}
+	in := make([]int32, len(all))
+	var sum width
+	for i := range all {
+		in[i] = int32(i)
+		sum.add(all[i].of)
 	}
-	return walk(n, 0)
+	d.all = all
+	d.least = max(sum.bytes()/flameLeast, 1)
+	out := sum.node(root.Key, root.Kind)
+	out.Children = d.below(in, 0)
+	return out
+}
+
+// width adds up flows.
+type width struct {
+	now, objects, was, wasObjects float64
+	estimated                     bool
+}
+
+func (w *width) add(x *stack) {
+	w.estimated = w.estimated || x.estimated
+	if x.was {
+		w.was, w.wasObjects = w.was+x.bytes, w.wasObjects+x.objects
+	} else {
+		w.now, w.objects = w.now+x.bytes, w.objects+x.objects
+	}
+}
+
+// bytes is what the width of a node shows: its bytes, before and after if two states are compared.
+func (w *width) bytes() float64 { return w.now + w.was }
+
+func (w *width) node(key, kind string) *flameNode {
+	whole := func(x float64) uint64 { return uint64(math.Round(x)) }
+	return &flameNode{Key: key, Kind: kind, Bytes: whole(w.now), Objects: whole(w.objects), Estimated: w.estimated,
+		Was: whole(w.was), WasObjects: whole(w.wasObjects)}
+}
+
+// drawing is a tree that is being made.
+type drawing struct {
+	f     *flows
+	all   []flow
+	least float64 // bytes of a node
+	left  int     // nodes
+	slot  []int32 // by key: 1 + place among the children of the current node, 0 between nodes
+}
+
+// child is a child of a node.
+type child struct {
+	width
+	key int32
+	n   int // flows
+}
+
+// below makes the children that flows of the numbers in have at a depth.
+func (d *drawing) below(in []int32, depth int) []*flameNode {
+	if depth == maxPath || d.left == 0 {
+		return nil
+	}
+	var kids []child
+	for _, i := range in {
+		x := &d.all[i]
+		if len(x.keys) <= depth {
+			continue
+		}
+		k := x.keys[depth]
+		if d.slot[k] == 0 {
+			kids = append(kids, child{key: k})
+			d.slot[k] = int32(len(kids))
+		}
+		c := &kids[d.slot[k]-1]
+		c.add(x.of)
+		c.n++
+	}
+	for _, c := range kids {
+		d.slot[c.key] = 0
+	}
+	kids = slices.DeleteFunc(kids, func(c child) bool { return c.bytes() < d.least })
+	slices.SortFunc(kids, func(a, b child) int {
+		return cmp.Or(cmp.Compare(b.bytes(), a.bytes()), cmp.Compare(d.f.names[a.key], d.f.names[b.key]))
+	})
+	// the flows of each, side by side
+	parts := make([][]int32, len(kids))
+	for i, c := range kids {
+		d.slot[c.key] = int32(i + 1)
+		parts[i] = make([]int32, 0, c.n)
+	}
+	for _, i := range in {
+		if x := &d.all[i]; len(x.keys) > depth {
+			if s := d.slot[x.keys[depth]]; s > 0 {
+				parts[s-1] = append(parts[s-1], i)
+			}
+		}
+	}
+	for _, c := range kids {
+		d.slot[c.key] = 0
+	}
+	var out []*flameNode
+	for i, c := range kids {
+		if d.left == 0 {
+			break
+		}
+		d.left--
+		n := c.node(d.f.names[c.key], d.f.kinds[c.key])
+		n.Children = d.below(parts[i], depth+1)
+		out = append(out, n)
+	}
+	return out
 }

@@ -24,6 +24,7 @@ const (
 	maxStates    = 2
 	maxTuples    = 3
 	maxGroupings = 8
+	maxFlows     = 16
 	maxBranches  = 100 // children of a node in an answer
 	maxPath      = 128 // keys of a path
 	maxFound     = 100 // groups that a search shows: more would slow the page down
@@ -177,6 +178,22 @@ type grouping struct {
 
 // grouped groups the state after the collection ref, or returns the grouping from the cache.
 func (s *Server) grouped(ctx context.Context, ref string, q question) (*grouping, error) {
+	a, err := s.asked(ctx, ref, q)
+	if err != nil {
+		return nil, err
+	}
+	return s.data.groups.get(ctx, a.key+"\x00"+q.String(),
+		func(ctx context.Context) (*grouping, error) { return a.group(ctx, s) })
+}
+
+// asked is a question of a state.
+type asked struct {
+	*state
+	by      []classify.Classifier
+	filters []classify.Filter
+}
+
+func (s *Server) asked(ctx context.Context, ref string, q question) (*asked, error) {
 	by, filters, err := q.make(s)
 	if err != nil {
 		return nil, err
@@ -185,32 +202,35 @@ func (s *Server) grouped(ctx context.Context, ref string, q question) (*grouping
 	if err != nil {
 		return nil, err
 	}
-	a, grain := classify.Needs(by, filters)
-	if a&classify.AttrRefs != 0 {
+	if a, _ := classify.Needs(by, filters); a&classify.AttrRefs != 0 {
 		if st, err = s.labelled(ctx, st, a); err != nil {
 			return nil, err
 		}
 	}
-	return s.data.groups.get(ctx, st.key+"\x00"+q.String(), func(ctx context.Context) (*grouping, error) {
-		ages := classify.Ages(by, filters)
-		key := fmt.Sprint(st.key, "\x00", a&classify.AttrAll, grain, ages)
-		ts, err := s.data.tuples.get(ctx, key, func(context.Context) ([]classify.Tuple, error) {
-			return analysis.Tuples(st.r, st.c.GC, st.spaces, a, grain, ages)
-		})
-		if err != nil { // too many
-			return nil, badRequest{err}
-		}
-		s.data.grouping.Lock()
-		defer s.data.grouping.Unlock()
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		g, tree, err := analysis.OpenTuples(st.r.Symbols, st.c, st.world, ts, by, filters)
-		if err != nil { // an expression that took too much, or too many groups
-			return nil, badRequest{err}
-		}
-		return &grouping{Grouping: g, tree: tree}, nil
+	return &asked{st, by, filters}, nil
+}
+
+// group groups the state.
+func (q *asked) group(ctx context.Context, s *Server) (*grouping, error) {
+	a, grain := classify.Needs(q.by, q.filters)
+	ages := classify.Ages(q.by, q.filters)
+	key := fmt.Sprint(q.key, "\x00", a&classify.AttrAll, grain, ages)
+	ts, err := s.data.tuples.get(ctx, key, func(context.Context) ([]classify.Tuple, error) {
+		return analysis.Tuples(q.r, q.c.GC, q.spaces, a, grain, ages)
 	})
+	if err != nil { // too many
+		return nil, badRequest{err}
+	}
+	s.data.grouping.Lock()
+	defer s.data.grouping.Unlock()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	g, tree, err := analysis.OpenTuples(q.r.Symbols, q.c, q.world, ts, q.by, q.filters)
+	if err != nil { // an expression that took too much, or too many groups
+		return nil, badRequest{err}
+	}
+	return &grouping{Grouping: g, tree: tree}, nil
 }
 
 // branch is a node in an answer, with some of its children.

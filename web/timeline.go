@@ -90,9 +90,9 @@ func (s *Server) warm(first, last uint64) {
 	_, _ = s.grouped(s.ctx, to, question{by: stateBy})
 	_, _ = s.trendOf(s.ctx, question{by: changeBy}, period{})
 	_, _ = s.diffBy(s.ctx, question{by: changeBy}, from, to)
-	_, _, _, _ = s.stacks(s.ctx, to, question{by: stateBy})
+	_, _ = s.stacks(s.ctx, to, question{by: stateBy})
 	for _, at := range []string{from, to} {
-		_, _, _, _ = s.stacks(s.ctx, at, question{by: codeBy})
+		_, _ = s.stacks(s.ctx, at, question{by: codeBy})
 	}
 	if t := s.timeline(s.ctx); t != nil { // what trends by site need
 		t.mu.Lock()

@@ -1,0 +1,216 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/classify"
+)
+
+// flows are the groups of a heap state with all frames of their sites. The cache keeps them: they are only read.
+type flows struct {
+	gc    uint64
+	sites bool     // the classifiers have a site: there are frames
+	names []string // of keys, by number
+	kinds []string // of keys, by number; "" for those that no stack has
+	list  []stack
+}
+
+// stack is a group, with what no group below it has. Its keys are those before the site, the frames, innermost first,
+// and those after the site.
+type stack struct {
+	keys           []int32
+	from, to       int32 // keys[from:to] are frames
+	bytes, objects float64
+	estimated      bool
+	was            bool // of the state before, where two are compared
+}
+
+// size is how much memory the flows take, in bytes, roughly.
+func (f *flows) size() int {
+	n := 0
+	for i := range f.list {
+		n += 80 + 4*len(f.list[i].keys)
+	}
+	return n + 80*len(f.names)
+}
+
+// stacks returns the groups of a state with all frames of their sites, from the cache or from a grouping.
+func (s *Server) stacks(ctx context.Context, at string, q question) (*flows, error) {
+	by, _, err := q.make(s)
+	if err != nil {
+		return nil, err
+	}
+	site := slices.IndexFunc(by, func(c classify.Classifier) bool {
+		return c.Name == "site" || strings.HasPrefix(c.Name, "site(")
+	})
+	names := make([]string, len(by))
+	for i, c := range by {
+		if names[i] = c.Name; i == site {
+			names[i] = fmt.Sprintf("site(%d)", flameDepth)
+		}
+	}
+	q = question{strings.Join(names, ", "), q.where}
+	st, err := s.asked(ctx, at, q)
+	if err != nil {
+		return nil, err
+	}
+	return s.data.flows.get(ctx, st.key+"\x00"+q.String(), func(ctx context.Context) (*flows, error) {
+		g, err := st.group(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return flowsOf(g, site, names)
+	})
+}
+
+// flowsOf takes the stacks of a grouping. Classifier number site gives the frames.
+func flowsOf(g *grouping, site int, by []string) (*flows, error) {
+	out := &flows{gc: g.GC, sites: site >= 0, names: g.tree.Keys()}
+	out.kinds = make([]string, len(out.names))
+	var room []int32 // for the keys of many stacks, in one piece
+	err := g.tree.Leaves(func(l *classify.Leaf) {
+		if l.Bytes <= 0 {
+			return
+		}
+		n := len(l.Path)
+		if len(room) < n {
+			room = make([]int32, max(n, 1<<14))
+		}
+		x := stack{keys: room[:n:n], bytes: l.Bytes, objects: l.Objects, estimated: l.Estimated}
+		room = room[n:]
+		for i, step := range l.Path {
+			x.keys[i] = step.Key
+			if int(step.Level) == site {
+				if x.to == 0 {
+					x.from = int32(i)
+				}
+				x.to = int32(i + 1)
+			}
+			if out.kinds[step.Key] == "" {
+				out.kinds[step.Key] = kindAt(out.names[step.Key], int(step.Level) == site, by[step.Level])
+			}
+		}
+		out.list = append(out.list, x)
+	})
+	if err != nil {
+		return nil, badRequest{err}
+	}
+	return out, nil
+}
+
+// kindAt is what a key of a classifier is.
+func kindAt(key string, frame bool, by string) string {
+	switch {
+	case frame:
+		return kindOf(classOf(key))
+	case by == "type" || strings.HasPrefix(by, "type("):
+		return kindOf(key)
+	}
+	return nodeOther
+}
+
+// classOf is the class of a frame as a group names it: its method, file and line are left out.
+func classOf(frame string) string {
+	frame, _, _ = strings.Cut(frame, "(")
+	if i := strings.LastIndexByte(frame, '.'); i > 0 {
+		return frame[:i]
+	}
+	return frame
+}
+
+func kindOf(class string) string {
+	name := strings.TrimRight(class, "[]")
+	switch {
+	case class == "" || strings.HasPrefix(class, "("): // (site unknown), (before the recording)
+		return nodeUnknown
+	case sites.JDK(name) || slices.Contains(primitives, name):
+		return nodeJDK
+	case sites.Library(name):
+		return nodeLibrary
+	}
+	return nodeApp
+}
+
+var primitives = []string{"boolean", "byte", "char", "double", "float", "int", "long", "short"}
+
+// folded joins neighbouring frames that are of the JDK or of frameworks. A joined one has the name of the outermost
+// frame, which the application called, and an ellipsis.
+func (f *flows) folded() *flows {
+	out := *f
+	out.names, out.kinds, out.list = slices.Clip(f.names), slices.Clip(f.kinds), slices.Clone(f.list)
+	joined := map[int32]int32{}
+	fold := func(k int32) bool { return f.kinds[k] == nodeJDK || f.kinds[k] == nodeLibrary }
+	for n := range out.list {
+		x := &out.list[n]
+		frames := x.keys[x.from:x.to]
+		if !slices.ContainsFunc(frames, fold) {
+			continue
+		}
+		keys := append(make([]int32, 0, len(x.keys)), x.keys[:x.from]...)
+		for i := 0; i < len(frames); i++ {
+			j := i
+			for j < len(frames) && fold(frames[j]) {
+				j++
+			}
+			if j-i < 2 {
+				keys = append(keys, frames[i])
+				continue
+			}
+			last := frames[j-1]
+			k, ok := joined[last]
+			if !ok {
+				k = int32(len(out.names))
+				joined[last] = k
+				out.names, out.kinds = append(out.names, f.names[last]+" …"), append(out.kinds, f.kinds[last])
+			}
+			keys = append(keys, k)
+			i = j - 1
+		}
+		to := int32(len(keys))
+		x.keys, x.to = append(keys, x.keys[x.to:]...), to
+	}
+	return &out
+}
+
+// joinFlows joins the flows of two states. name, unless nil, replaces the names of frames.
+func joinFlows(was, now *flows, name func(string) string) *flows {
+	out := &flows{list: make([]stack, 0, len(was.list)+len(now.list))}
+	number := map[string]int32{}
+	for n, f := range []*flows{was, now} {
+		of := make([]int32, len(f.names)) // 1 + number
+		frame := make([]bool, len(f.names))
+		if name != nil {
+			for i := range f.list {
+				for _, k := range f.list[i].keys[f.list[i].from:f.list[i].to] {
+					frame[k] = true
+				}
+			}
+		}
+		for _, x := range f.list {
+			keys := make([]int32, len(x.keys))
+			for i, k := range x.keys {
+				if of[k] == 0 {
+					text := f.names[k]
+					if frame[k] {
+						text = name(text)
+					}
+					at, ok := number[text]
+					if !ok {
+						at = int32(len(out.names))
+						number[text] = at
+						out.names, out.kinds = append(out.names, text), append(out.kinds, f.kinds[k])
+					}
+					of[k] = at + 1
+				}
+				keys[i] = of[k] - 1
+			}
+			x.keys, x.was = keys, n == 0
+			out.list = append(out.list, x)
+		}
+	}
+	return out
+}
