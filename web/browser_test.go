@@ -216,8 +216,8 @@ func (p *page) see(sel, text string) {
 	p.until(fmt.Sprintf("document.querySelector(%q)?.innerText.includes(%q)", sel, text))
 }
 
-// click clicks on what sel selects, in the page: between two calls of the browser the page may draw it anew or elsewhere.
-// It must be seen where the click would be: nothing may cover it.
+// click clicks on what sel selects, in the page: between two calls of the browser the page may draw it anew or
+// elsewhere. It must be seen where the click would be: nothing may cover it.
 func (p *page) click(sel string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf(`(e => {

@@ -45,6 +45,7 @@ func (d *data) init(s *Server) {
 		*ctx = s.ctx
 	}
 	d.graphs.most = 1
+	d.flows.room, d.flows.size = maxFlowBytes, (*flows).size
 	d.overview.most, d.timelines.most, d.states.most, d.counts.most = 1, 1, maxStates, maxStates
 	d.tuples.most, d.groups.most, d.flows.most, d.answers.most = maxTuples, maxGroupings, maxFlows, maxAnswers
 }
@@ -105,6 +106,8 @@ func (o *once[T]) count(by int) int {
 type cache[T any] struct {
 	ctx  context.Context // cancels all computations
 	most int
+	room int         // bytes of all results but the newest one, roughly
+	size func(T) int // of a result in bytes; nil: it is not asked for
 	mu   sync.Mutex
 	kept []entry[T] // at most most entries; the last one is the most recently used
 }
@@ -129,6 +132,9 @@ func (c *cache[T]) get(ctx context.Context, key string, make func(context.Contex
 	c.kept = append(slices.Delete(c.kept, i, i+1), e)
 	c.mu.Unlock()
 	v, err := e.o.wait(ctx)
+	if err == nil && c.size != nil {
+		c.shrink()
+	}
 	if err != nil {
 		c.mu.Lock()
 		select {
@@ -143,6 +149,26 @@ func (c *cache[T]) get(ctx context.Context, key string, make func(context.Contex
 		}
 	}
 	return v, err
+}
+
+// shrink drops the results that were used least recently until the others have room.
+func (c *cache[T]) shrink() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sum := 0
+	for i := len(c.kept) - 1; i >= 0; i-- {
+		select {
+		case <-c.kept[i].o.done:
+			if c.kept[i].o.err == nil {
+				sum += c.size(c.kept[i].o.v)
+			}
+		default:
+		}
+		if sum > c.room && i < len(c.kept)-1 {
+			c.kept = slices.Delete(c.kept, 0, i+1)
+			return
+		}
+	}
 }
 
 // open calls f with a function that opens the recording from its start, any number of times. The page shows what, the

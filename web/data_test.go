@@ -54,3 +54,30 @@ func TestCache(t *testing.T) {
 		t.Fatal(v, err)
 	}
 }
+
+// TestCacheRoom: results that were used least recently are dropped where the others need the room, but never the newest
+// one.
+func TestCacheRoom(t *testing.T) {
+	c := cache[int]{ctx: context.Background(), most: 9, room: 100, size: func(v int) int { return v }}
+	made := 0
+	get := func(key string, v int) {
+		if _, err := c.get(context.Background(), key,
+			func(context.Context) (int, error) { made++; return v, nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	get("a", 40)
+	get("b", 40)
+	get("a", 40) // now b is the older one
+	get("c", 50)
+	get("a", 40)
+	if made != 3 {
+		t.Fatalf("made %d results, want 3", made)
+	}
+	get("b", 40)
+	get("d", 200)
+	get("d", 200)
+	if made != 5 {
+		t.Fatalf("made %d results, want 5", made)
+	}
+}

@@ -24,7 +24,8 @@ const (
 	maxStates    = 2
 	maxTuples    = 3
 	maxGroupings = 8
-	maxFlows     = 16
+	maxFlows     = 32
+	maxFlowBytes = 256 << 20
 	maxBranches  = 100 // children of a node in an answer
 	maxPath      = 128 // keys of a path
 	maxFound     = 100 // groups that a search shows: more would slow the page down
