@@ -96,20 +96,12 @@ type Report struct {
 	Process *Process `json:"process,omitempty"`
 
 	// of old space, when references were listed last; null: they were not
-	Garbage *Garbage `json:"garbage,omitempty"`
+	Garbage *leak.Garbage `json:"garbage,omitempty"`
 
 	// Open says that Verdicts is not known: a replay that follows objects finds it (Settle).
 	Open bool `json:"-"`
 
 	full trace.FullHeap
-}
-
-// Garbage is what of old space nothing kept alive after a collection, bytes: it was not collected yet.
-type Garbage struct {
-	GC        uint64 `json:"gc"`
-	Old       uint64 `json:"old_bytes"`       // objects in old space, humongous ones too
-	Unreached uint64 `json:"unreached_bytes"` // of these, what no root reaches
-	Weak      uint64 `json:"weak_bytes"`      // of these, what weak and phantom references alone lead to
 }
 
 // ReportSchema is the schema that a Report's JSON has.

@@ -90,8 +90,8 @@ func (rep *Report) writeWindow(w io.Writer) {
 	ui.Field(w, "Heap after GC", ui.Flowf("%s %s → %s (first → last%s)", flow(ui.Spark(used, 40)),
 		flow(ui.Bytes(first.Used)), flow(ui.Bytes(last.Used)), rep.limit()))
 	if g := rep.Garbage; g != nil {
-		ui.Field(w, "Garbage", ui.Flowf("%s of %s in old space after collection %d: it was not collected yet",
-			flow(ui.Part(g.Unreached+g.Weak, g.Old)), flow(ui.Bytes(g.Old)), g.GC))
+		ui.Field(w, "Garbage", ui.Flowf("%s of %s in old space after collection %d, %s: it was not collected yet",
+			flow(ui.Part(g.Unreached+g.Weak, g.Old)), flow(ui.Bytes(g.Old)), g.GC, flow(ui.Clock(g.Time))))
 	}
 }
 

@@ -269,9 +269,10 @@ var (
 )
 
 // others are the metrics that are not in fields.
-var others = []metric{lostEpochs, lostOther, coverage, syncPoints, depth, info, leaks, attachBad, recordings, notRec,
-	frozen, frozenSize, leaksLeft, spoolLeft, spoolTaken, uploadPending, uploadDone, uploadBytes, uploadFailed,
-	uploadDropped, profilePending, profilePushed, profileFailed, profileDropped, maxCPU, maxMemory, heldMemory, build}
+var others = []metric{lostEpochs, lostOther, coverage, syncPoints, depth, info, leaks, oldGarbage, oldObjects,
+	oldListed, attachBad, recordings, notRec, frozen, frozenSize, leaksLeft, spoolLeft, spoolTaken, uploadPending,
+	uploadDone, uploadBytes, uploadFailed, uploadDropped, profilePending, profilePushed, profileFailed, profileDropped,
+	maxCPU, maxMemory, heldMemory, build}
 
 var phases = []session.Phase{session.Recording, session.Paused, session.Silent, session.Refused, session.EndedPhase,
 	session.KilledPhase, session.ProbeStopped, session.Quarantined, session.Stopped}
@@ -294,6 +295,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	byPhase := map[session.Phase]int{}
 	all := c.src.Status()
 	putLeaks(put, all)
+	putGarbage(put, all)
 	for _, s := range all {
 		byPhase[s.Phase]++
 		for _, f := range fields {

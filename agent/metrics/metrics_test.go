@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
@@ -123,6 +124,32 @@ func TestLeaks(t *testing.T) {
 heapcam_leaks_left_out 70
 `
 	err := testutil.CollectAndCompare(collector{src}, strings.NewReader(want), "heapcam_leaks_left_out")
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGarbage: recordings whose newest incident has a reference listing have series of garbage in old space, no others.
+func TestGarbage(t *testing.T) {
+	src := source()
+	src.Status = func() []session.Status {
+		g := session.Garbage{Time: time.UnixMilli(1_700_000_000_250), Old: 4096, Dead: 1024}
+		return []session.Status{{ID: "Shop-1", Name: "Shop", Verdict: &session.Verdict{Garbage: &g}},
+			{ID: "Shop-2", Name: "Shop", Verdict: &session.Verdict{}}, {ID: "Shop-3", Name: "Shop"}}
+	}
+	want := `
+# HELP heapcam_old_garbage_bytes Garbage in old space that was not collected yet.
+# TYPE heapcam_old_garbage_bytes gauge
+heapcam_old_garbage_bytes{jvm="Shop",recording="Shop-1"} 1024
+# HELP heapcam_old_listing_timestamp_seconds Time of the reference listing behind heapcam_old_garbage_bytes, Unix time.
+# TYPE heapcam_old_listing_timestamp_seconds gauge
+heapcam_old_listing_timestamp_seconds{jvm="Shop",recording="Shop-1"} 1.70000000025e+09
+# HELP heapcam_old_objects_bytes Objects in old space, garbage included, at the time of heapcam_old_garbage_bytes.
+# TYPE heapcam_old_objects_bytes gauge
+heapcam_old_objects_bytes{jvm="Shop",recording="Shop-1"} 4096
+`
+	err := testutil.CollectAndCompare(collector{src}, strings.NewReader(want), "heapcam_old_garbage_bytes",
+		"heapcam_old_objects_bytes", "heapcam_old_listing_timestamp_seconds")
 	if err != nil {
 		t.Error(err)
 	}

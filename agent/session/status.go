@@ -155,6 +155,16 @@ type Verdict struct {
 	// Leaks are the largest verdicts, at most five; LeftOut is how many more there are.
 	Leaks   []Leak `json:"leaks,omitempty"`
 	LeftOut int    `json:"left_out,omitempty"`
+	// Garbage of the newest reference listing of the incident; nil: it has none, or it does not say.
+	Garbage *Garbage `json:"garbage,omitempty"`
+}
+
+// Garbage is what of old space nothing kept alive when references were listed, bytes: it was not collected yet.
+type Garbage struct {
+	GC   uint64    `json:"gc"`         // the collection before
+	Time time.Time `json:"time"`       // when references were listed
+	Old  uint64    `json:"old_bytes"`  // objects in old space, humongous ones too
+	Dead uint64    `json:"dead_bytes"` // of these, what nothing kept alive
 }
 
 // Leak is a verdict on one data structure.

@@ -131,6 +131,8 @@ type Report struct {
 	// why it is not known whether the program leaks; "" if it is. Then there are no verdicts.
 	CannotTell  string `json:"cannot_tell,omitempty"`
 	LostSamples uint64 `json:"lost_samples,omitempty"`
+	// of old space, when references were listed last; null: they were not
+	Garbage *Garbage `json:"garbage,omitempty"`
 
 	doubt    ui.Flow // why no leak can be found
 	smallest ui.Flow // leak that would have been found; "": not known
@@ -139,6 +141,15 @@ type Report struct {
 	lostMany bool
 	ended    bool   // the JVM has
 	interval uint64 // of sampling
+}
+
+// Garbage is what of old space nothing kept alive when references were listed, bytes: it was not collected yet.
+type Garbage struct {
+	GC        uint64    `json:"gc"`              // the collection before
+	Time      time.Time `json:"time"`            // when references were listed, UTC
+	Old       uint64    `json:"old_bytes"`       // objects in old space, humongous ones too
+	Unreached uint64    `json:"unreached_bytes"` // of these, what no root reaches
+	Weak      uint64    `json:"weak_bytes"`      // of these, what weak and phantom references alone lead to
 }
 
 // Schema is the schema of a Report's JSON.

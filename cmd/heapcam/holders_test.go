@@ -166,7 +166,7 @@ func TestGarbageIsApart(t *testing.T) {
 		t.Errorf("status %d:\n%s", code, out)
 	}
 	out, _ := heapcam("report", dir)
-	if !strings.Contains(out, "in old space after collection 1: it was not collected") {
+	if !strings.Contains(out, "in old space after collection 1, ") {
 		t.Errorf("the report:\n%s", out)
 	}
 }

@@ -73,6 +73,9 @@ func judge(ctx context.Context, dir string) (v session.Verdict, err error) {
 		return v, fmt.Errorf("the output of heapcam leaks: %w", err)
 	}
 	v.Headline = string(l.Headline)
+	if g := l.Garbage; g != nil {
+		v.Garbage = &session.Garbage{GC: g.GC, Time: g.Time, Old: g.Old, Dead: g.Unreached + g.Weak}
+	}
 	for i := range l.Verdicts {
 		x := &l.Verdicts[i]
 		v.Leaks = append(v.Leaks, session.Leak{Kind: x.Kind, Class: string(ui.Name(x.Class)), SiteID: x.SiteID,

@@ -8,6 +8,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/trace"
 )
 
 type leaksOptions struct {
@@ -74,13 +75,18 @@ func (o *leaksOptions) run(c *cobra.Command, path string) error {
 	defer rec.Close()
 	leaking := leakOptions(rec, float64(o.least))
 	var l *leak.Report
-	if err := countFirst(rec, func(r heap.Reader) (enough bool, err error) {
+	listed := false // references were
+	watch := func(b trace.Block) { listed = listed || b.Kind == trace.KindRefs }
+	if err := countWatched(rec, watch, func(r heap.Reader) (enough bool, err error) {
 		l, err = leak.Find(r, leaking)
 		return l != nil, ifNot(err, leak.ErrOpen)
 	}); err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)
 	}
 	if o.json {
+		if listed {
+			l.Garbage = garbage(rec)
+		}
 		if err := ui.JSON(c.OutOrStdout(), l); err != nil {
 			return err
 		}

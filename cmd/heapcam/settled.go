@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/heapcam/heapcam/agent/api"
-	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/analysis/retention"
 	"github.com/heapcam/heapcam/heap"
@@ -96,7 +96,7 @@ func deadAfter(rec *ringstore.Recording, v *heap.View, c *heap.Collection) map[u
 }
 
 // garbage says how much of old space was garbage when references were listed last; nil if that is not known.
-func garbage(rec *ringstore.Recording) *analysis.Garbage {
+func garbage(rec *ringstore.Recording) *leak.Garbage {
 	reaches, done, err := settledReaches(rec)
 	defer done()
 	if err != nil {
@@ -108,14 +108,33 @@ func garbage(rec *ringstore.Recording) *analysis.Garbage {
 		if err != nil || l == nil || !l.Settles() {
 			continue
 		}
-		v, c, _, err := stateAt(rec, strconv.FormatUint(gcs[i], 10), true)
-		if err != nil {
+		v, spaces := spacesAfter(rec, gcs[i])
+		if spaces == nil {
 			continue
 		}
-		all, _ := l.BySpace(v.Spaces(c.Spaces), retention.Old)
-		return &analysis.Garbage{GC: gcs[i], Old: all.All().Bytes, Unreached: all.Unreached.Bytes, Weak: all.Weak.Bytes}
+		all, _ := l.BySpace(spaces, retention.Old)
+		return &leak.Garbage{GC: gcs[i], Time: collection.Wall(v.Symbols, l.Time), Old: all.All().Bytes,
+			Unreached: all.Unreached.Bytes, Weak: all.Weak.Bytes}
 	}
 	return nil
+}
+
+// spacesAfter gives where the heap's spaces are after a collection, nil if that is not known. A collection that a storm
+// left without a listing says it, too; but for regions, of which each can become another space.
+func spacesAfter(rec *ringstore.Recording, gc uint64) (*heap.View, []heap.SpaceAt) {
+	src := newCensusSource(rec.Files...)
+	defer src.Close()
+	r := censusOf(src)
+	var spaces []heap.SpaceAt
+	if err := collection.Each(r, func(c *heap.Collection) bool {
+		if c.GC == gc && (c.Known || r.Position().JVM.RegionWords == 0) {
+			spaces = r.View().Spaces(c.Spaces)
+		}
+		return c.GC < gc
+	}); err != nil {
+		return nil, nil
+	}
+	return r.View(), spaces
 }
 
 // settle has the agent take a reference listing of a JVM that it records, and gives the folder of the recording.

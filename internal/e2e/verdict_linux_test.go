@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/heapcam/heapcam/agent/session"
 )
@@ -54,6 +55,12 @@ func TestVerdict(t *testing.T) {
 		st.JVMs[0].ID, v.Leaks[0].SiteID)
 	if !strings.Contains(string(b), "heapcam_leak_bytes_per_second{") || !strings.Contains(string(b), want) {
 		t.Errorf("no %s in the metrics", want)
+	}
+	if g := v.Garbage; g == nil {
+		t.Log("the verdict does not say how much of old space is garbage")
+	} else if want := fmt.Sprintf("recording=%q} %g", st.JVMs[0].ID, float64(g.Dead)); g.Old < g.Dead ||
+		time.Since(g.Time).Abs() > time.Hour || !strings.Contains(string(b), want) {
+		t.Errorf("garbage %+v, and the metrics do not have %s", *g, want)
 	}
 	r.wait(t)
 }
