@@ -1,6 +1,9 @@
 package shmring
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // Control words. Each setter needs Acquire first and gives ErrNotAcquired, ErrSuperseded, *ViolationError or an I/O
 // error.
@@ -30,7 +33,9 @@ func (r *Ring) RequestReferences(ms uint32) (ticket uint32, err error) {
 		return 0, r.quarantine(0, "control word", err)
 	}
 	ticket = binary.LittleEndian.Uint32(b[:]) + 1
-	return ticket, r.put64(OffReferences, uint64(ms)<<32|uint64(ticket)) // one word: both at once
+	err = r.put64(OffReferences, uint64(ms)<<32|uint64(ticket)) // one word: both at once
+	r.carry()
+	return ticket, err
 }
 
 // SetDepth sets the depth of recording from the next pause on (trace.Depth…).
@@ -68,7 +73,9 @@ func (r *Ring) Beat() error {
 	if err := r.owned(); err != nil {
 		return err
 	}
-	return r.beat()
+	err := r.beat()
+	r.carry()
+	return err
 }
 
 func (r *Ring) beat() error {
@@ -92,7 +99,9 @@ func (r *Ring) raise(off int) (uint64, error) {
 		return 0, r.quarantine(0, "control word", err)
 	}
 	v := binary.LittleEndian.Uint64(b[:]) + 1
-	return v, r.put64(off, v)
+	err := r.put64(off, v)
+	r.carry()
+	return v, err
 }
 
 func (r *Ring) set32(off int, v uint32) error {
@@ -113,7 +122,47 @@ func (r *Ring) set(off int, b []byte) error {
 	if err := r.owned(); err != nil {
 		return err
 	}
-	return r.put(off, b)
+	err := r.put(off, b)
+	r.carry()
+	return err
+}
+
+// carry writes the control words and the heartbeat into the ring that takes over, if there is one already: the probe
+// looks at that one alone, and this one may take long to read where the disk is slow or hangs. What fails is made good
+// when that ring is followed to. r.mu is held.
+func (r *Ring) carry() {
+	next, err := r.successor()
+	if err != nil || next == nil {
+		return
+	}
+	defer next.f.Close()
+	h := make([]byte, headerUsed)
+	if s, err := next.status(h); err != nil || !r.sameJVM(h) || s.Base < r.tail {
+		return
+	}
+	if r.putWords(next) == nil {
+		_ = next.put64(OffAgentHeartbeat, r.beatAt)
+	}
+}
+
+// putWords copies the control words into next.
+func (r *Ring) putWords(next *Ring) error {
+	words := make([]byte, controlTo-controlFrom)
+	if err := readFull(r.f, words, controlFrom); err != nil {
+		return r.quarantine(0, "control words", err)
+	}
+	for i := 0; i < len(words); i += 8 {
+		if err := next.put(controlFrom+i, words[i:i+8]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameJVM says whether the header h names the process and session of this ring.
+func (r *Ring) sameJVM(h []byte) bool {
+	same := func(from, to int) bool { return bytes.Equal(h[from:to], r.fixed[from:to]) }
+	return same(OffPID, OffFlags) && same(OffStartTicks, OffSession+LenSession)
 }
 
 func (r *Ring) put64(off int, v uint64) error {

@@ -211,23 +211,16 @@ func (r *Ring) takeOver(next *Ring) error {
 	if err != nil {
 		return r.quarantine(r.tail, "the ring that takes over", errShort)
 	}
-	same := func(from, to int) bool { return bytes.Equal(h[from:to], r.fixed[from:to]) }
 	// What was checked when this ring was opened, whose process it names above all, must hold for the next one.
-	if !same(OffPID, OffFlags) || !same(OffStartTicks, OffSession+LenSession) || s.Base != r.tail || s.Tail != s.Base {
+	if !r.sameJVM(h) || s.Base != r.tail || s.Tail != s.Base {
 		return r.quarantine(r.tail, "the ring that takes over does not begin where this one ends", nil)
 	}
 	if ok, err := next.f.Lock(); err != nil || !ok {
 		return cmp.Or(err, ErrSuperseded)
 	}
-	words := make([]byte, controlTo-controlFrom)
-	if err := readFull(r.f, words, controlFrom); err != nil {
-		return r.quarantine(0, "control words", err)
-	}
 	next.gen, next.lastHead = r.gen, s.Base
-	for i := 0; i < len(words); i += 8 {
-		if err := next.put(controlFrom+i, words[i:i+8]); err != nil {
-			return err
-		}
+	if err := r.putWords(next); err != nil {
+		return err
 	}
 	if err := errors.Join(next.beat(), next.put64(OffAgentGeneration, next.gen),
 		next.put64(OffSlices, next.gen)); err != nil {

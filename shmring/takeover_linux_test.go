@@ -78,6 +78,15 @@ func TestTakeOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The probe looks at the new ring alone, and the old one is read late where the disk hangs.
+	if err := errors.Join(r.SetPause(shmring.PauseAsked), r.Detach(), r.Beat()); err != nil {
+		t.Fatal(err)
+	}
+	if p.Peek32(shmring.OffPause) != shmring.PauseAsked || p.Peek32(shmring.OffDetach) != 1 ||
+		p.Peek64(shmring.OffSyncWanted) != ticket || p.Peek32(shmring.OffDepthWanted) != trace.DepthFull ||
+		shmring.Monotonic()-p.Peek64(shmring.OffAgentHeartbeat) > uint64(5*time.Second) {
+		t.Error("what is asked for before the new ring is read is not in it")
+	}
 	for n := uint64(6); n <= 20; n++ {
 		commitNumber(t, p, n)
 	}
