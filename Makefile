@@ -10,7 +10,7 @@ CFLAGS  ?= -O3 -g
 CWARN   := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes -Wshadow
 export GOFLAGS := -buildvcs=false
 
-.PHONY: help setup probe setup-arm64 probe-arm64 probe-windows build demo readme test test-full check-tables test-jdks test-arm64 test-wine bench bench-overhead bench-store bench-compression soak packages dist images web screenshots pace lint clean bench-analysis
+.PHONY: help setup probe setup-arm64 probe-arm64 probe-windows build demo readme test test-full check-tables test-jdks test-arm64 test-wine bench bench-overhead bench-store bench-compression soak packages dist images web screenshots pace answers lint clean bench-analysis
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -118,6 +118,9 @@ screenshots: build ## the pictures of the viewer in docs/images/ (needs chromium
 
 pace: build ## how soon the viewer's page answers: a small leak, a GC storm, ten million objects (OF= another; needs chromium)
 	HEAPCAM_PACE=1 HEAPCAM_PACE_OF=$(OF) HEAPCAM_BIN=$(CURDIR)/bin/heapcam $(GO) test ./web -run 'TestPace$$' -count=1 -v -timeout 60m
+
+answers: build ## what each answer of the viewer costs, in processor time (OF= the recording)
+	HEAPCAM_ANSWERS=1 HEAPCAM_PACE_OF=$(OF) HEAPCAM_BIN=$(CURDIR)/bin/heapcam $(GO) test ./web -run 'TestAnswerCost$$' -count=1 -v -timeout 60m
 
 lint: setup ## gofmt, go.mod, vet, staticcheck, dropped errors, sizes of lines, functions and files, layers, C warnings, prose
 	@tools/lint

@@ -5,8 +5,8 @@ import "slices"
 // Step is a key on the way to a leaf: its number in Tree.Keys, and the index of the classifier that gave it.
 type Step struct{ Key, Level int32 }
 
-// Leaf is a group without groups below it, or what no group below a group has. Figures are not rounded: leaves may be
-// small and many.
+// Leaf is a part of a group without groups below it, or of what no group below a group has. Figures are not rounded:
+// leaves may be small and many.
 type Leaf struct {
 	Path           []Step // from the root's children on, valid until the next leaf
 	Objects, Bytes float64
@@ -16,13 +16,16 @@ type Leaf struct {
 // Keys gives the names of all groups, by number. They are only read.
 func (t *Tree) Keys() []string { return t.b.names }
 
-// Leaves calls f for each leaf of the tree. It makes no groups and no bounds, so that it takes a fraction of the time
-// that All takes. Its error is ErrTooMany.
+// Tuples is how many tuples the tree was made of, but for those that a filter left out.
+func (t *Tree) Tuples() int { return len(t.Root.items) }
+
+// Leaves calls f for each leaf of the tree; of one group there may be several. It makes no groups and no bounds, so
+// that it takes a fraction of the time that All takes.
 func (t *Tree) Leaves(f func(*Leaf)) error {
 	b := *t.b
 	b.slot = make([]int32, len(b.slot))
 	b.fits = slices.Clip(b.fits)
-	w := leafWalk{b: &b, f: f}
+	w := leafWalk{b: &b, f: f, site: slices.IndexFunc(b.by, func(c Classifier) bool { return c.Needs&AttrSite != 0 })}
 	return w.walk(t.Root.items, 0, 0, t.Root.est)
 }
 
@@ -30,77 +33,94 @@ type leafWalk struct {
 	b    *builder
 	f    func(*Leaf)
 	leaf Leaf
-	n    int
+	site int // level from which on groups are estimates; negative: none
 }
 
-// walk gives the leaves of items that a level tells apart at a depth, as builder.split makes nodes of them.
+// walk gives the leaves of items that a level tells apart at a depth, as builder.split makes nodes of them. Only the
+// levels above the first estimates need groups: samples stand for others of their group.
 func (w *leafWalk) walk(items []item, level, depth int, est bool) error {
 	b := w.b
-	if len(items) == 0 {
-		return nil
+	if est || w.site < level || len(items) == 0 {
+		return w.each(items, level, est)
 	}
-	if level == len(b.by) {
-		return w.emit(items, est)
-	}
-	c := &b.by[level]
-	if c.Needs&AttrSite != 0 && !est {
-		est = true
-		items = b.estimate(items)
+	if level == w.site {
+		return w.each(b.estimate(items), level, true)
 	}
 	l, d := level+1, 0
-	if c.Cardinality == Hierarchy {
+	if b.by[level].Cardinality == Hierarchy {
 		l, d = level, depth+1
-	}
-	if len(items) == 1 {
-		ks, err := b.keysOf(level, items[0].t)
-		if err != nil {
-			return err
-		}
-		switch ks = b.here(ks, level, depth); len(ks) {
-		case 0:
-			return w.walk(items, level+1, 0, est)
-		case 1:
-			return w.below(ks[0], level, items, l, d, est)
-		}
 	}
 	groups, own, _, err := b.groups(items, level, depth)
 	if err != nil {
 		return err
 	}
 	for i := range groups {
-		if err := w.below(groups[i].key, level, groups[i].items, l, d, est); err != nil {
+		w.push(groups[i].key, level)
+		if err := w.walk(groups[i].items, l, d, est); err != nil {
 			return err
 		}
+		w.pop(1)
 	}
 	return w.walk(own, level+1, 0, est)
 }
 
-// below gives the leaves of a group of level of, which the next level tells apart.
-func (w *leafWalk) below(key int32, of int, items []item, level, depth int, est bool) error {
-	w.leaf.Path = append(w.leaf.Path, Step{key, int32(of)})
-	err := w.walk(items, level, depth, est)
-	w.leaf.Path = w.leaf.Path[:len(w.leaf.Path)-1]
-	return err
+func (w *leafWalk) push(key int32, level int) {
+	w.leaf.Path = append(w.leaf.Path, Step{key, int32(level)})
 }
 
-func (w *leafWalk) emit(items []item, est bool) error {
-	if w.n++; w.n > MaxNodes {
-		return ErrTooMany
-	}
-	var s sumsOf
+func (w *leafWalk) pop(n int) { w.leaf.Path = w.leaf.Path[:len(w.leaf.Path)-n] }
+
+func (w *leafWalk) each(items []item, level int, est bool) error {
 	for _, it := range items {
-		if t := &w.b.ts[it.t]; est {
-			s.estimate(t, &w.b.fits[it.fit])
-		} else {
-			s.exact(t.Objects, t.Bytes)
+		if err := w.item(it, level, est); err != nil {
+			return err
 		}
 	}
-	x := &w.leaf
-	x.Objects, x.Bytes, x.Estimated = float64(s.n.Objects), float64(s.n.Bytes), false
+	return nil
+}
+
+// item gives the leaves of an item on the levels from level on.
+func (w *leafWalk) item(it item, level int, est bool) error {
+	if level == len(w.b.by) {
+		w.emit(it, est)
+		return nil
+	}
+	ks, err := w.b.keysOf(level, it.t)
+	if err != nil {
+		return err
+	}
+	if w.b.by[level].Cardinality == Hierarchy {
+		for _, k := range ks {
+			w.push(k, level)
+		}
+		err := w.item(it, level+1, est)
+		w.pop(len(ks))
+		return err
+	}
+	for i, k := range ks {
+		if i > 0 && slices.Contains(ks[:i], k) {
+			continue
+		}
+		w.push(k, level)
+		if err := w.item(it, level+1, est); err != nil {
+			return err
+		}
+		w.pop(1)
+	}
+	return nil
+}
+
+func (w *leafWalk) emit(it item, est bool) {
+	x, t := &w.leaf, &w.b.ts[it.t]
+	x.Objects, x.Bytes, x.Estimated = float64(t.Objects), float64(t.Bytes), false
 	if est {
-		x.Objects, x.Bytes = s.o+s.so, s.by+s.sb
-		x.Estimated = s.uncertain() || s.figure(true).Estimated
+		f := &w.b.fits[it.fit]
+		x.Objects, x.Bytes = f.count(t)
+		if x.Estimated = t.WObjects.Variance > 0 || t.WBytes.Variance > 0; !x.Estimated {
+			var s sumsOf
+			s.estimate(t, f)
+			x.Estimated = s.figure(true).Estimated
+		}
 	}
 	w.f(x)
-	return nil
 }

@@ -62,7 +62,7 @@ type SampledSum struct {
 	WObjects, WBytes stats.Total
 }
 
-// GroupFigure is what a group counts; it is none of the state's if There is false.
+// GroupFigure is what a group counts; it is none of the state's if There is false. An estimate has no bounds.
 type GroupFigure struct {
 	Figure
 	There bool
@@ -106,7 +106,10 @@ func (o *Outline) Figures(w *World, rest []Tuple, x *Sampled) ([]GroupFigure, er
 	}
 	// Strata as builder.estimate makes them: a level before the first that looks at samples leaves types whole.
 	strata := make([]stratum, len(o.strata))
-	skip := func(set int32) bool { return o.first >= 0 && len(o.sets[set]) == 0 }
+	skip := func(set int32) bool {
+		return o.first == len(o.by) || // nothing is an estimate
+			o.first >= 0 && len(o.sets[set]) == 0
+	}
 	for i := range rest {
 		if !skip(sets[i]) {
 			strata[o.stratumOf(&rest[i])].add(&rest[i], w.before(&rest[i]))
@@ -152,7 +155,7 @@ func (o *Outline) Figures(w *World, rest []Tuple, x *Sampled) ([]GroupFigure, er
 		}
 	}
 	for g := range out {
-		out[g].Figure = counts[g].figure(o.Groups[g].Estimates)
+		out[g].Figure = counts[g].brief(o.Groups[g].Estimates)
 	}
 	return out, nil
 }

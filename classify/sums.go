@@ -168,6 +168,16 @@ func (s *sumsOf) figure(est bool) Figure {
 	return n
 }
 
+// brief gives the sum without bounds: the intervals of many groups take most of the time.
+func (s *sumsOf) brief(est bool) Figure {
+	if !est || !s.uncertain() {
+		return s.figure(est)
+	}
+	n := s.n
+	n.Objects, n.Bytes, n.Estimated = rounded(s.o+s.so), rounded(s.by+s.sb), true
+	return n
+}
+
 // uncertain says whether samples stand for what was not sampled. That they are estimates is said even where their class
 // leaves no room for another figure.
 func (s *sumsOf) uncertain() bool { return s.weightedO.Variance > 0 || s.weightedB.Variance > 0 }

@@ -38,6 +38,9 @@ type allocator struct {
 // cost answers with what heapcam cost, and who allocated.
 func (s *Server) cost(r *http.Request) (any, error) {
 	return s.data.keep(r.Context(), "cost", func(ctx context.Context) (any, error) {
+		if rep := s.timeline(ctx).costs(); rep != nil {
+			return *rep, nil
+		}
 		took := cost.New()
 		open := s.cfg.OpenCensus
 		if open == nil {
@@ -56,9 +59,7 @@ func (s *Server) cost(r *http.Request) (any, error) {
 					if err != nil {
 						return err
 					}
-					for _, x := range c.Sampled {
-						by.add(x.Thread, x.Time, float64(x.Size)*x.Weight)
-					}
+					by.take(c.Sampled)
 				}
 				rep = by.reply(c.Symbols)
 				return nil
@@ -84,6 +85,13 @@ type allocators struct {
 }
 
 func newAllocators() *allocators { return &allocators{step: 1 << 26, by: map[uint64]*allocator{}} }
+
+// take adds the samples of a collection.
+func (a *allocators) take(taken []*heap.Sample) {
+	for _, x := range taken {
+		a.add(x.Thread, x.Time, float64(x.Size)*x.Weight)
+	}
+}
 
 func (a *allocators) add(thread, at uint64, bytes float64) {
 	if !a.has {

@@ -65,85 +65,60 @@ func (s *Server) flame(r *http.Request) (any, error) {
 	return rep, err
 }
 
-// flow is a stack from the root of a flame graph on.
-type flow struct {
-	keys []int32
-	of   *stack
-}
-
 // flame makes the flame graph, or its part below a path, which is a JSON list of keys; "" is all of it.
 func (f *flows) flame(rootFirst bool, path string) (*flameNode, error) {
 	below, err := pathOf(or(path, "[]"))
 	if err != nil {
 		return nil, err
 	}
-	all := make([]flow, len(f.list))
-	for i := range f.list {
-		x := &f.list[i]
-		if all[i] = (flow{x.keys, x}); rootFirst && x.to-x.from > 1 {
-			keys := slices.Clone(x.keys)
-			slices.Reverse(keys[x.from:x.to])
-			all[i].keys = keys
-		}
+	d := drawing{f: f, list: f.list, rootFirst: rootFirst}
+	in := make([]int32, len(f.list))
+	for i := range in {
+		in[i] = int32(i)
 	}
 	root := flameNode{Key: "heap", Kind: nodeOther}
-	for _, k := range below {
-		in := all[:0]
-		for _, x := range all {
-			if len(x.keys) > 0 && f.names[x.keys[0]] == k {
-				root.Kind = f.kinds[x.keys[0]]
-				in = append(in, flow{x.keys[1:], x.of})
-			}
-		}
-		if root.Key, all = k, in; len(in) == 0 {
+	for depth, k := range below {
+		key := int32(slices.Index(f.names, k))
+		in = slices.DeleteFunc(in, func(i int32) bool { return d.key(i, depth) != key })
+		if key < 0 || len(in) == 0 {
 			return nil, badRequest{fmt.Errorf("there is no group %s in this flame graph", k)}
 		}
+		root.Key, root.Kind = k, f.kinds[key]
 	}
-	return f.drawn(root, all), nil
+	return d.tree(root, in, len(below)), nil
 }
 
 // sandwich makes the trees of one frame: what it calls, with what is allocated there, and who calls it. Of a recursive
 // one the outermost call counts for the former, the innermost for the latter.
 func (f *flows) sandwich(frame string) (callees, callers *flameNode) {
-	var down, up []flow
-	is := func(k int32) bool { return f.names[k] == frame }
+	down, up := drawing{f: f}, drawing{f: f}
+	var all []int32
+	key := int32(slices.Index(f.names, frame))
 	for i := range f.list {
-		x := &f.list[i]
+		x := f.list[i]
 		frames := x.keys[x.from:x.to]
-		in := slices.IndexFunc(frames, is)
+		in := slices.Index(frames, key)
 		if in < 0 {
 			continue
 		}
 		out := len(frames) - 1
-		for !is(frames[out]) {
+		for frames[out] != key {
 			out--
 		}
 		inner := slices.Clone(frames[:out])
 		slices.Reverse(inner)
-		down = append(down, flow{slices.Concat(inner, x.keys[:x.from], x.keys[x.to:]), x})
-		up = append(up, flow{frames[in+1:], x})
+		all = append(all, int32(len(all)))
+		before, after := x.keys[:x.from], x.keys[x.to:]
+		x.keys, x.from, x.to = slices.Concat(inner, before, after), 0, 0
+		down.list = append(down.list, x)
+		x.keys = frames[in+1:]
+		up.list = append(up.list, x)
 	}
 	root := flameNode{Key: frame, Kind: kindOf(classOf(frame))}
-	return f.drawn(root, down), f.drawn(root, up)
+	return down.tree(root, all, 0), up.tree(root, all, 0)
 }
 
-// drawn makes the tree of flows below root, the largest children first, without nodes that are too small to draw.
-func (f *flows) drawn(root flameNode, all []flow) *flameNode {
-	d := drawing{f: f, left: flameNodes, slot: make([]int32, len(f.names))}
-	in := make([]int32, len(all))
-	var sum width
-	for i := range all {
-		in[i] = int32(i)
-		sum.add(all[i].of)
-	}
-	d.all = all
-	d.least = max(sum.bytes()/flameLeast, 1)
-	out := sum.node(root.Key, root.Kind)
-	out.Children = d.below(in, 0)
-	return out
-}
-
-// width adds up flows.
+// width adds up stacks.
 type width struct {
 	now, objects, was, wasObjects float64
 	estimated                     bool
@@ -167,40 +142,66 @@ func (w *width) node(key, kind string) *flameNode {
 		Was: whole(w.was), WasObjects: whole(w.wasObjects)}
 }
 
-// drawing is a tree that is being made.
+// drawing is a tree that is being made of stacks.
 type drawing struct {
-	f     *flows
-	all   []flow
-	least float64 // bytes of a node
-	left  int     // nodes
-	slot  []int32 // by key: 1 + place among the children of the current node, 0 between nodes
+	f         *flows
+	list      []stack
+	rootFirst bool
+	least     float64 // bytes of a node
+	left      int     // nodes
+	slot      []int32 // by key: 1 + place among the children of the current node, 0 between nodes
+}
+
+// key is the key of stack i at a depth, -1 if it has none.
+func (d *drawing) key(i int32, depth int) int32 {
+	x := &d.list[i]
+	if len(x.keys) <= depth {
+		return -1
+	}
+	if d.rootFirst && depth >= int(x.from) && depth < int(x.to) {
+		return x.keys[int(x.from+x.to)-1-depth]
+	}
+	return x.keys[depth]
+}
+
+// tree makes the tree of the stacks of the numbers in, below root, which is at a depth: the largest children first,
+// without nodes that are too small to draw.
+func (d *drawing) tree(root flameNode, in []int32, depth int) *flameNode {
+	var sum width
+	for _, i := range in {
+		sum.add(&d.list[i])
+	}
+	d.least, d.left, d.slot = max(sum.bytes()/flameLeast, 1), flameNodes, make([]int32, len(d.f.names))
+	out := sum.node(root.Key, root.Kind)
+	out.Children = d.below(in, depth)
+	return out
 }
 
 // child is a child of a node.
 type child struct {
 	width
 	key int32
-	n   int // flows
+	in  []int32 // its stacks
+	n   int     // how many these are
 }
 
-// below makes the children that flows of the numbers in have at a depth.
-func (d *drawing) below(in []int32, depth int) []*flameNode {
+// below makes the children that stacks of the numbers in have at a depth.
+func (d *drawing) below(in []int32, depth int) (out []*flameNode) {
 	if depth == maxPath || d.left == 0 {
 		return nil
 	}
 	var kids []child
 	for _, i := range in {
-		x := &d.all[i]
-		if len(x.keys) <= depth {
+		k := d.key(i, depth)
+		if k < 0 {
 			continue
 		}
-		k := x.keys[depth]
 		if d.slot[k] == 0 {
 			kids = append(kids, child{key: k})
 			d.slot[k] = int32(len(kids))
 		}
 		c := &kids[d.slot[k]-1]
-		c.add(x.of)
+		c.add(&d.list[i])
 		c.n++
 	}
 	for _, c := range kids {
@@ -210,30 +211,26 @@ func (d *drawing) below(in []int32, depth int) []*flameNode {
 	slices.SortFunc(kids, func(a, b child) int {
 		return cmp.Or(cmp.Compare(b.bytes(), a.bytes()), cmp.Compare(d.f.names[a.key], d.f.names[b.key]))
 	})
-	// the flows of each, side by side
-	parts := make([][]int32, len(kids))
-	for i, c := range kids {
-		d.slot[c.key] = int32(i + 1)
-		parts[i] = make([]int32, 0, c.n)
+	for i := range kids {
+		kids[i].in = make([]int32, 0, kids[i].n)
+		d.slot[kids[i].key] = int32(i + 1)
 	}
 	for _, i := range in {
-		if x := &d.all[i]; len(x.keys) > depth {
-			if s := d.slot[x.keys[depth]]; s > 0 {
-				parts[s-1] = append(parts[s-1], i)
-			}
+		if k := d.key(i, depth); k >= 0 && d.slot[k] > 0 {
+			c := &kids[d.slot[k]-1]
+			c.in = append(c.in, i)
 		}
 	}
 	for _, c := range kids {
 		d.slot[c.key] = 0
 	}
-	var out []*flameNode
-	for i, c := range kids {
+	for _, c := range kids {
 		if d.left == 0 {
 			break
 		}
 		d.left--
 		n := c.node(d.f.names[c.key], d.f.kinds[c.key])
-		n.Children = d.below(parts[i], depth+1)
+		n.Children = d.below(c.in, depth+1)
 		out = append(out, n)
 	}
 	return out

@@ -14,12 +14,16 @@ import (
 type metered struct {
 	heap.BlockSource
 	took *cost.Cost
+	refs *bool // a block belongs to a reference listing; or nil
 }
 
 func (m *metered) Next() (trace.Block, error) {
 	b, err := m.BlockSource.Next()
 	if err == nil {
 		_ = m.took.Add(b) // the replay reports what is damaged
+		if m.refs != nil && b.Kind == trace.KindRefs {
+			*m.refs = true
+		}
 	}
 	return b, err
 }
@@ -31,7 +35,7 @@ func metering(input func(func(done, total int64)) (*Input, error), took *cost.Co
 	return func(progress func(done, total int64)) (*Input, error) {
 		in, err := input(progress)
 		if err == nil && first {
-			first, in.Source = false, &metered{in.Source, took}
+			first, in.Source = false, &metered{BlockSource: in.Source, took: took}
 		}
 		return in, err
 	}

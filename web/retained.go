@@ -21,6 +21,9 @@ const retainedRows = 200
 
 // references returns the newest reference listing of the recording; reflisting.ErrNone says that there is none.
 func (s *Server) references(ctx context.Context) (*retention.Heap, error) {
+	if s.timeline(ctx).unreferenced() {
+		return nil, reflisting.ErrNone
+	}
 	version, _ := s.version()
 	return s.data.graphs.get(ctx, version, func(ctx context.Context) (*retention.Heap, error) {
 		var ins []*Input

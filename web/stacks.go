@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -71,19 +72,17 @@ func (s *Server) stacks(ctx context.Context, at string, q question) (*flows, err
 func flowsOf(g *grouping, site int, by []string) (*flows, error) {
 	out := &flows{gc: g.GC, sites: site >= 0, names: g.tree.Keys()}
 	out.kinds = make([]string, len(out.names))
-	var room []int32 // for the keys of many stacks, in one piece
+	n := g.tree.Tuples()
+	out.list = make([]stack, 0, n)
+	m := merger{of: out, slot: make([]uint64, 1<<bits.Len(uint(2*n)))}
 	err := g.tree.Leaves(func(l *classify.Leaf) {
 		if l.Bytes <= 0 {
 			return
 		}
-		n := len(l.Path)
-		if len(room) < n {
-			room = make([]int32, max(n, 1<<14))
-		}
-		x := stack{keys: room[:n:n], bytes: l.Bytes, objects: l.Objects, estimated: l.Estimated}
-		room = room[n:]
+		x := stack{bytes: l.Bytes, objects: l.Objects, estimated: l.Estimated}
+		m.keys = m.keys[:0]
 		for i, step := range l.Path {
-			x.keys[i] = step.Key
+			m.keys = append(m.keys, step.Key)
 			if int(step.Level) == site {
 				if x.to == 0 {
 					x.from = int32(i)
@@ -94,12 +93,66 @@ func flowsOf(g *grouping, site int, by []string) (*flows, error) {
 				out.kinds[step.Key] = kindAt(out.names[step.Key], int(step.Level) == site, by[step.Level])
 			}
 		}
-		out.list = append(out.list, x)
+		m.add(x)
 	})
+	if err == nil && len(out.list) > classify.MaxNodes {
+		err = classify.ErrTooMany
+	}
 	if err != nil {
 		return nil, badRequest{err}
 	}
 	return out, nil
+}
+
+// merger adds stacks with the same keys up.
+type merger struct {
+	of   *flows
+	keys []int32  // of the stack that is added
+	slot []uint64 // half of a hash, and 1 + place in of.list
+	room []int32  // for the keys of many stacks, in one piece
+}
+
+func (m *merger) add(x stack) {
+	if 2*len(m.of.list) >= len(m.slot) {
+		old := m.slot
+		m.slot = make([]uint64, max(1<<10, 2*len(old)))
+		for _, s := range old {
+			if s != 0 {
+				*m.find(s, nil) = s
+			}
+		}
+	}
+	hash := uint64(len(m.keys))
+	for _, k := range m.keys {
+		hash = (hash ^ uint64(k)) * 0x9e3779b97f4a7c15
+		hash ^= hash >> 29
+	}
+	at := m.find(hash, m.keys)
+	if *at > 0 {
+		y := &m.of.list[uint32(*at)-1]
+		y.bytes, y.objects, y.estimated = y.bytes+x.bytes, y.objects+x.objects, y.estimated || x.estimated
+		return
+	}
+	n := len(m.keys)
+	if len(m.room) < n {
+		m.room = make([]int32, max(n, 1<<14))
+	}
+	x.keys = m.room[:n:n]
+	m.room = m.room[n:]
+	copy(x.keys, m.keys)
+	m.of.list = append(m.of.list, x)
+	*at = hash>>32<<32 | uint64(len(m.of.list))
+}
+
+// find returns the slot of keys with a hash, or the empty one that they take. Without keys it returns an empty one.
+func (m *merger) find(hash uint64, keys []int32) *uint64 {
+	mask := uint64(len(m.slot) - 1)
+	for h := hash >> 32 & mask; ; h = (h + 1) & mask {
+		s := m.slot[h]
+		if s == 0 || keys != nil && s>>32 == hash>>32 && slices.Equal(m.of.list[uint32(s)-1].keys, keys) {
+			return &m.slot[h]
+		}
+	}
 }
 
 // kindAt is what a key of a classifier is.
@@ -141,14 +194,17 @@ var primitives = []string{"boolean", "byte", "char", "double", "float", "int", "
 // frame, which the application called, and an ellipsis.
 func (f *flows) folded() *flows {
 	out := *f
-	out.names, out.kinds, out.list = slices.Clip(f.names), slices.Clip(f.kinds), slices.Clone(f.list)
+	out.names, out.kinds = slices.Clip(f.names), slices.Clip(f.kinds)
 	joined := map[int32]int32{}
 	fold := func(k int32) bool { return f.kinds[k] == nodeJDK || f.kinds[k] == nodeLibrary }
-	for n := range out.list {
-		x := &out.list[n]
+	for n := range f.list {
+		x := f.list[n]
 		frames := x.keys[x.from:x.to]
 		if !slices.ContainsFunc(frames, fold) {
 			continue
+		}
+		if &out.list[0] == &f.list[0] {
+			out.list = slices.Clone(f.list)
 		}
 		keys := append(make([]int32, 0, len(x.keys)), x.keys[:x.from]...)
 		for i := 0; i < len(frames); i++ {
@@ -172,6 +228,7 @@ func (f *flows) folded() *flows {
 		}
 		to := int32(len(keys))
 		x.keys, x.to = append(keys, x.keys[x.to:]...), to
+		out.list[n] = x
 	}
 	return &out
 }

@@ -22,8 +22,8 @@ import (
 // Bounds of the caches and the answers. A state needs about 10 bytes an object, a grouping the size of its tree.
 const (
 	maxStates    = 2
-	maxTuples    = 3
-	maxGroupings = 8
+	maxTuples    = 6
+	maxGroupings = 12
 	maxFlows     = 32
 	maxFlowBytes = 256 << 20
 	maxBranches  = 100 // children of a node in an answer

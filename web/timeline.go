@@ -11,6 +11,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/cost"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
@@ -42,6 +43,8 @@ type timeline struct {
 	last       *heap.Collection // the newest collection, if its state is known
 	world      classify.World   // shared by the states
 	ended      bool             // the recording is read to its end
+	cost       *costReply       // nil: not all of the recording was read
+	refs       bool             // a part of a reference listing was read
 	advanced   chan struct{}    // closed and replaced when more is read
 }
 
@@ -57,11 +60,26 @@ func (d *data) newTimeline() *timeline {
 
 func (t *timeline) run() {
 	// An error ends the reading early. A request for a later state replays the recording, and gets the error.
-	_ = t.d.replay(t.d.s.ctx, "Reading the heap states", func(r *heap.Replay) error {
-		t.r = r
+	took, by := cost.New(), newAllocators()
+	open := func(progress func(done, total int64)) (*Input, error) {
+		in, err := t.d.s.cfg.Open(progress)
+		if err == nil {
+			in.Source = &metered{in.Source, took, &t.refs}
+		}
+		return in, err
+	}
+	_ = opened(t.d.s.ctx, t.d, "Reading the heap states", open, heap.NewReplay, func(open func() *heap.Replay) error {
+		t.r = open()
 		for {
 			t.mu.Lock()
 			err := t.step()
+			if err == nil {
+				by.take(t.r.Sampled)
+			} else if errors.Is(err, io.EOF) && t.all > 0 && t.d.s.ctx.Err() == nil {
+				took.Close()
+				rep := by.reply(t.r.Symbols)
+				rep.Cost, t.cost = took, &rep
+			}
 			close(t.advanced)
 			t.advanced = make(chan struct{})
 			t.mu.Unlock()
@@ -84,16 +102,43 @@ func (t *timeline) run() {
 	}
 }
 
+// costs returns the answer about cost; nil: all of the recording is not read yet.
+func (t *timeline) costs() *costReply {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cost
+}
+
+// unreferenced says that the recording has no reference listing; false: it has one, or it is not read to its end.
+func (t *timeline) unreferenced() bool {
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cost != nil && !t.refs
+}
+
 // warm computes what each view shows first. Errors are dropped: a request for the same gets them again.
 func (s *Server) warm(first, last uint64) {
 	from, to := strconv.FormatUint(first, 10), strconv.FormatUint(last, 10)
 	_, _ = s.grouped(s.ctx, to, question{by: stateBy})
-	_, _ = s.trendOf(s.ctx, question{by: changeBy}, period{})
+	for _, by := range []string{changeBy, "site(1)"} { // the areas of the overview
+		_, _ = s.trendOf(s.ctx, question{by: by}, period{})
+	}
 	_, _ = s.diffBy(s.ctx, question{by: changeBy}, from, to)
 	_, _ = s.stacks(s.ctx, to, question{by: stateBy})
 	for _, at := range []string{from, to} {
 		_, _ = s.stacks(s.ctx, at, question{by: codeBy})
 	}
+	for _, by := range []string{"thread, site, type", "ages, type, site"} { // the page's buttons
+		_, _ = s.stacks(s.ctx, to, question{by: by})
+		_, _ = s.grouped(s.ctx, to, question{by: by})
+	}
+	_, _ = s.grouped(s.ctx, to, question{by: codeBy})
 	if t := s.timeline(s.ctx); t != nil { // what trends by site need
 		t.mu.Lock()
 		i := slices.IndexFunc(t.counts, (*heap.CountSnapshot).Sites)

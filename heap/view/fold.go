@@ -116,20 +116,35 @@ func (v *View) foldTypes() (out []Folded) {
 		}
 		return out
 	}
-	codes, by := v.Counts.Codes, map[uint32]*Folded{}
+	codes := v.Counts.Codes
+	// by type: 1 + its place in out. Only a recording that no probe wrote has ids that a slice would not hold.
+	var dense []int32
+	far := map[uint32]int32{}
 	for i, n := range codes.Count {
-		if n > 0 {
-			f := by[codes.Type[i]]
-			if f == nil {
-				f = &Folded{Type: codes.Type[i], Space: -1}
-				by[f.Type] = f
-			}
-			f.Objects += n
-			f.Bytes += n * codes.Words[i] * 8
+		if n == 0 {
+			continue
 		}
-	}
-	for _, f := range by {
-		out = append(out, *f)
+		t := codes.Type[i]
+		at := int32(0)
+		if t >= state.DenseTypes {
+			at = far[t]
+		} else {
+			if grow := int(t) + 1 - len(dense); grow > 0 {
+				dense = append(dense, make([]int32, grow)...)
+			}
+			at = dense[t]
+		}
+		if at == 0 {
+			out = append(out, Folded{Type: t, Space: -1})
+			if at = int32(len(out)); t < state.DenseTypes {
+				dense[t] = at
+			} else {
+				far[t] = at
+			}
+		}
+		f := &out[at-1]
+		f.Objects += n
+		f.Bytes += n * codes.Words[i] * 8
 	}
 	return out
 }

@@ -95,7 +95,8 @@ function card(r, s, i) {
               class: 'button history',
               href: address('trends', {
                 by: 'type, site(1)',
-                filter: null,
+                // of all classes a large recording has too many groups
+                filter: `type == ${JSON.stringify(s.class)}`,
                 row: JSON.stringify([s.class, place]),
               }),
             },
@@ -133,7 +134,8 @@ function card(r, s, i) {
 async function curves(main, list) {
   let t;
   try {
-    t = await get('trend', { by: 'type, site(1)' }, 'curves');
+    const classes = [...new Set(list.map(s => s.class))].map(c => JSON.stringify(c)).join(', ');
+    t = await get('trend', { by: 'type, site(1)', where: `type in [${classes}]` }, 'curves');
   } catch {
     return; // the cards say all the rest
   }
