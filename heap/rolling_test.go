@@ -6,6 +6,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/heapcam/heapcam/internal/tiers"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
@@ -219,6 +220,7 @@ func TestRolling(t *testing.T) {
 
 // TestRollingRules: each rule is needed. A probe that breaks one is found out.
 func TestRollingRules(t *testing.T) {
+	tiers.Gate(t, "the rules of rolling sync points, by simulation")
 	for name, naive := range map[string]tracetest.Naive{"top": tracetest.NaiveTop, "moves": tracetest.NaiveMoves,
 		"census": tracetest.NaiveCensus, "carry": tracetest.NaiveCarry, "young": tracetest.NaiveYoung,
 		"again": tracetest.NaiveAgain, "incarnation": tracetest.NaiveIncarnation} {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/heapcam/heapcam/internal/tiers"
 )
 
 // The fields that each collector cannot be recorded without, by all names that JDKs 11 to 28 have for them. A second
@@ -234,6 +236,7 @@ func directedCases(major int, collector string) [][]expect {
 // refuses them in one line, and neither crashes nor hangs. What it cannot do without it refuses by name. With
 // HEAPCAM_FULL=1: 120,000 damaged tables instead of 1,200.
 func TestDamagedTables(t *testing.T) {
+	tiers.Gate(t, "1,200 damaged tables")
 	libs := libjvms(t)
 	var harness string
 	for _, lib := range libs {

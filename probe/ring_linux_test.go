@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heapcam/heapcam/internal/tiers"
 	"github.com/heapcam/heapcam/shmring"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -39,6 +40,7 @@ func ringstress(t *testing.T, cc string, more ...string) string {
 // code of arm64, with pages of 4, 16 and 64 KiB, at all of which the data is mapped twice in a row. That shows what the
 // compiled code does; the order of memory that arm64 allows is TestLitmus's.
 func TestRingStress(t *testing.T) {
+	tiers.Gate(t, "half a minute of the ring protocol")
 	seconds := 3
 	if os.Getenv("HEAPCAM_FULL") != "" || os.Getenv("HEAPCAM_ARM64_ROOT") != "" {
 		seconds = 10

@@ -10,6 +10,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/tiers"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -62,6 +63,7 @@ func (h *detector) floor(n int) {
 // TestConfidence makes whole reports of heaps in which no site grows, of series with more and less memory, and counts
 // how often one is named: hardly more often than a confidence of 0.99 says. Find among them must be found all the same.
 func TestConfidence(t *testing.T) {
+	tiers.Gate(t, "intervals by simulation")
 	const n, many, heaps = 120, 60, 60
 	rng := rand.New(rand.NewPCG(7, 8))
 	poisson := func(mean float64) (k float64) {

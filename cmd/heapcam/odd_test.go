@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heapcam/heapcam/internal/tiers"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
@@ -122,6 +123,7 @@ var readingVerbs = []string{"report R", "report --json R", "leaks R", "leaks --j
 
 // TestOddRecordings reads recordings whose figures are degenerate: no panic, no nonsense, no endless work.
 func TestOddRecordings(t *testing.T) {
+	tiers.Gate(t, "all verbs on each odd recording")
 	for name, change := range oddRecordings {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/heapcam/heapcam/internal/tiers"
 )
 
 // block is a fence of shell commands in a page. Kind is "" (run by make test), "full" (run by make test-full) or
@@ -136,6 +138,7 @@ func TestDocumentedVerbs(t *testing.T) {
 // TestDocumentedCommands runs the commands of the pages, each page in a shell and a folder of its own. Pages that ask
 // the agent, or name a JVM to record, run one after the other, the others side by side: all start JVMs of one name.
 func TestDocumentedCommands(t *testing.T) {
+	tiers.Gate(t, "the commands of the documentation")
 	bin := tool(t)
 	full := os.Getenv("HEAPCAM_FULL") != ""
 	shop := fixture(t, bin)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/internal/tiers"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -154,6 +155,7 @@ func runWatched(t *testing.T, major, i, seconds int, opts ...string) (*running, 
 // TestWatched runs a program of which it is known what it allocates and what lives, with collectors whose objects have
 // no address: sites of all samples, what lives of those that are watched, and each cycle that is in the JVM's log.
 func TestWatched(t *testing.T) {
+	tiers.Gate(t, "collectors without addresses, ten seconds each")
 	t.Parallel()
 	const seconds = 8
 	eachWithoutAddresses(t, true, func(t *testing.T, major, i int) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/internal/tiers"
 )
 
 // demandingAgent is an agent of the application that wants allocation sampling, which the JVM gives to one agent
@@ -81,6 +82,7 @@ var recordedIn = regexp.MustCompile(`(?m)^heapcam: recorded Collect .*: (\S+)$`)
 // TestDemandingAgent starts JVMs whose own agent wants allocation sampling, wherever that agent stands and whenever
 // it asks: the JVM starts, the agent has its samples, and heapcam records without sites and says so.
 func TestDemandingAgent(t *testing.T) {
+	tiers.Gate(t, "another agent that wants the sampling")
 	t.Parallel()
 	places := []string{"command line", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS before", "JAVA_TOOL_OPTIONS behind"}
 	for i, mode := range []string{"onload", "vminit", "tolerant"} {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heapcam/heapcam/internal/tiers"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -47,6 +48,7 @@ func holdGarbage(t *testing.T, dir, report string) {
 // TestExhaustedHolder: nobody asks for a reference listing. A program keeps what it serves in a static map until its
 // memory is used up. The incident that heapcam keeps has a listing, and its report names the map.
 func TestExhaustedHolder(t *testing.T) {
+	tiers.Gate(t, "the holder of what fills a heap, in a minute of full collections")
 	t.Parallel()
 	for i, gc := range parts(t, "Serial", "G1") {
 		t.Run(gc, func(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heapcam/heapcam/internal/tiers"
 )
 
 // leaking and innocent are the programs of java/leaks.
@@ -49,6 +51,7 @@ func leakLines(t *testing.T, name string) (lines []int) {
 // the latter have none. Small: one of each on one collector, for seconds; full: all of them for a minute on all
 // collectors and JDKs at default settings.
 func TestLeaks(t *testing.T) {
+	tiers.Gate(t, "leaks and innocent programs, half a minute each")
 	t.Parallel()
 	type run struct {
 		major         int

@@ -6,12 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/heapcam/heapcam/internal/tiers"
 )
 
 // TestMissed has jcmd collect with and without events. Serial and Parallel on 17 post none for GC.class_histogram and
 // GC.heap_dump: the recording counts each of them, with its pause unknown, and the state after the next collection is
 // jcmd's. G1, and all collectors on 25, post events: none is missed.
 func TestMissed(t *testing.T) {
+	tiers.Gate(t, "collections that post no events")
 	t.Parallel()
 	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 		if gc != "Serial" && !full && (major == 25 || gc == "G1") {

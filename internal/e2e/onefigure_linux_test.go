@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/heapcam/heapcam/internal/tiers"
 )
 
 // figureRow is a site in the JSON of report and histogram.
@@ -46,6 +48,7 @@ func payloadOf(t *testing.T, what string, rows []figureRow) figureRow {
 // all verbs, with one interval that holds the truth, and never exceeds what the class has exactly. Leaks add up to no
 // more than all growth.
 func TestOneFigure(t *testing.T) {
+	tiers.Gate(t, "one figure for one row, in two real recordings")
 	t.Parallel()
 	for _, between := range parts(t, "0", "2") {
 		t.Run("gc every "+between+" s", func(t *testing.T) {

@@ -3,12 +3,15 @@ package e2e
 import (
 	"fmt"
 	"testing"
+
+	"github.com/heapcam/heapcam/internal/tiers"
 )
 
 // TestProvenSites records programs whose allocations are samples, and compares the sites that are proven with the
 // stacks of the samples: of two hundred objects at most one may be from elsewhere. Plums and pears have one site each,
 // apples two, so that those are proven and these are not.
 func TestProvenSites(t *testing.T) {
+	tiers.Gate(t, "proven sites of a real program")
 	t.Parallel()
 	type pair struct {
 		major int

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/heapcam/heapcam/internal/tiers"
 )
 
 // groupNode and change are what `group --json` and `diff --json` print.
@@ -54,6 +56,7 @@ type diffReply struct {
 // TestGroupAndDiff asks the JVM itself, by jcmd, three times: `group --by type` of that collection has as many objects
 // and bytes of every class, and `diff --by type` between two of them says what lies between the JVM's histograms.
 func TestGroupAndDiff(t *testing.T) {
+	tiers.Gate(t, "groups and differences of a real heap against the oracle")
 	t.Parallel()
 	for _, c := range []struct {
 		major int
@@ -181,6 +184,7 @@ func runs(gc string) int {
 // TestBuggyStack is ICPE'18 §5.3.1 on a real JVM: a stack that keeps what it popped. With every allocation a sample the
 // sites are counted exactly; at 64 KiB the intervals hold the truth.
 func TestBuggyStack(t *testing.T) {
+	tiers.Gate(t, "stacks of a JVM with a known fault")
 	t.Parallel()
 	for _, c := range []struct{ sampling, n, m, rest string }{
 		{"0", "100000", "10000", "40"}, {"64KiB", "1000000", "100000", "0"}} {

@@ -3,12 +3,15 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"github.com/heapcam/heapcam/internal/tiers"
 )
 
 // TestRetry has the probe meet an unknown class word in each pause from the sixth to the twentieth, as after an attach
 // to a G1 JVM with objects of classes that were unloaded before. The recording continues with samples alone, and lists
 // the heap again when its wait is over. It does not end.
 func TestRetry(t *testing.T) {
+	tiers.Gate(t, "a heap that cannot be read for a while")
 	t.Parallel()
 	somePair(t, "retry", []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
 		t.Parallel()

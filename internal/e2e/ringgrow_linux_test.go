@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heapcam/heapcam/internal/tiers"
 	"github.com/heapcam/heapcam/shmring"
 )
 
@@ -27,6 +28,7 @@ func ringCapacity(run int) (n uint64) {
 // replayed agrees with the sync points. Also where the data cannot be mapped twice, as with pages larger than the
 // header or on Windows.
 func TestRingGrows(t *testing.T) {
+	tiers.Gate(t, "shared rings that grow")
 	t.Parallel()
 	for _, c := range []struct{ name, depth, probe string }{
 		{"survivors", "survivors", ""}, {"unmirrored", "survivors", "unmirrored=1"}, {"full", "full", ""},

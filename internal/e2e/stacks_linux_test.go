@@ -3,12 +3,15 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"github.com/heapcam/heapcam/internal/tiers"
 )
 
 // TestStacks fills the table of frames: sites are cut to the callers that are known, which is reported once, until the
 // least used ones have made room for a new one that is used much; nothing else suffers. A recursion has the innermost
 // frames of its site, as many as were asked for.
 func TestStacks(t *testing.T) {
+	tiers.Gate(t, "stacks against the JVM")
 	t.Parallel()
 	n := "10"
 	if full {

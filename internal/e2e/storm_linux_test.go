@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heapcam/heapcam/internal/tiers"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -72,6 +73,7 @@ func readStorm(t *testing.T, path string) (s stormOf) {
 // its own beside the storm's, with a complete listing of what filled the heap; a JVM that ends by
 // ExitOnOutOfMemoryError, without an event, is recognised.
 func TestStormBudget(t *testing.T) {
+	tiers.Gate(t, "the budget in a storm")
 	type end struct {
 		name string
 		opts []string

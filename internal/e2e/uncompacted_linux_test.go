@@ -7,12 +7,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/heapcam/heapcam/internal/tiers"
 )
 
 // TestUncompacted has G1 leave regions uncompacted in which nearly all lives: the recorded state counts none of the
 // dead objects in them (17 leaves them there, from 20 on fillers cover them), and a replay agrees with each listing
 // afterwards.
 func TestUncompacted(t *testing.T) {
+	tiers.Gate(t, "regions that a full collection left")
 	t.Parallel()
 	somePair(t, "uncompacted", []int{17}, []string{"G1"}, func(t *testing.T, major int, gc string) {
 		for _, depth := range []string{"survivors", "full"} {

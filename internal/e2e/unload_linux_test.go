@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heapcam/heapcam/internal/tiers"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -188,6 +189,7 @@ func (x *definitions) tokens(b trace.Block) {
 // definitions from its log, and reuses places of its tables but no ids. The replay equals the listings. The probe
 // checks that no object has a type that was freed (oracle=1).
 func TestUnload(t *testing.T) {
+	tiers.Gate(t, "classes that come and go for half a minute")
 	needReader(t)
 	majors, gcs, depths, span := []int{17, 25}, []string{"G1"}, []string{"survivors"}, 5*time.Second
 	if full {

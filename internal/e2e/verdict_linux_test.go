@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/internal/tiers"
 )
 
 // TestVerdict: an agent whose JVM runs out of memory logs what filled the heap, shows it in status, and exports it as a
 // metric. The process that reads the incident is another one than the agent.
 func TestVerdict(t *testing.T) {
+	tiers.Gate(t, "the verdict on an incident of a real JVM")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
