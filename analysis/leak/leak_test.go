@@ -60,18 +60,20 @@ func (h *detector) floor(n int) {
 	}
 }
 
+func poissonOf(rng *rand.Rand, mean float64) (k float64) {
+	for p := rng.ExpFloat64(); p < mean; p += rng.ExpFloat64() {
+		k++
+	}
+	return k
+}
+
 // TestConfidence makes whole reports of heaps in which no site grows, of series with more and less memory, and counts
 // how often one is named: hardly more often than a confidence of 0.99 says. Find among them must be found all the same.
 func TestConfidence(t *testing.T) {
 	tiers.Gate(t, "intervals by simulation")
 	const n, many, heaps = 120, 60, 60
 	rng := rand.New(rand.NewPCG(7, 8))
-	poisson := func(mean float64) (k float64) {
-		for p := rng.ExpFloat64(); p < mean; p += rng.ExpFloat64() {
-			k++
-		}
-		return k
-	}
+	poisson := func(mean float64) float64 { return poissonOf(rng, mean) }
 	// Objects are born by chance and die after an exponential time; the series begins in equilibrium.
 	population := func(births, life float64) func() []float64 {
 		return func() (v []float64) {

@@ -26,16 +26,8 @@ func TestDeadDisk(t *testing.T) {
 	}
 	needReader(t)
 	m := faultfs.New(t)
-	must := func(args ...string) {
-		t.Helper()
-		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
-		}
-	}
+	must := func(args ...string) { t.Helper(); mustRun(t, args...) }
 	image, mnt := filepath.Join(m.Dir, "image"), t.TempDir()
-	if err := os.WriteFile(image, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	must("truncate", "-s", "256M", image)
 	must("mkfs.ext4", "-q", image)
 	var hang chan struct{}
@@ -147,6 +139,13 @@ func TestDeadDisk(t *testing.T) {
 	d.cmd = nil
 	verify(t, before, 1)
 	verify(t, live.Dir, 1)
+}
+
+func mustRun(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, out)
+	}
 }
 
 // members gives the texts of a support bundle.
