@@ -13,7 +13,8 @@ var Groups = []Group{
 			Wins:   "overhead_cpu, overhead_pause, max_sync_pause, the write rates and agent_max_cpu lower it.",
 			Reload: NextAttach},
 		{Key: "sampling", Kind: Bytes, Default: "512KiB", Help: "Mean number of bytes between two sampled allocations.",
-			Zero: "every allocation", More: "At most 1GiB.",
+			Zero: "every allocation", More: "At most 1GiB. At 512KiB heapcam shortens it, down to 64KiB, while " +
+				"sampling_max_overhead and overhead_cpu leave room.",
 			Wins:   "overhead_cpu, sampling_max_overhead and sampling_target_live_samples lengthen it.",
 			Reload: NextAttach},
 		{Key: "sampling_max_overhead", Kind: Percent, Default: "1%", Zero: "unlimited",

@@ -1,6 +1,7 @@
 package governor
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -11,6 +12,11 @@ type SamplingConfig struct {
 	Interval uint64  // bytes; where it begins and, without Live, the shortest
 	Share    float64 // what sampling callbacks of all threads may take, of wall time; 0: any
 	Live     uint64  // how many live samples are wanted; 0: as many as Interval gives
+	// Least is the shortest interval, bytes, that is taken without Live while there is room for it; 0: Interval. Below
+	// Interval it is taken only while the probe in all needs far less than Total of wall time (0: any), since more
+	// samples must never cost the depth, and while there are few live samples.
+	Least uint64
+	Total float64
 }
 
 const (
@@ -20,6 +26,12 @@ const (
 	leastInterval = 4 << 10
 	// afterFewer is how long it is waited for what fewer or more samples do to the number of live ones.
 	afterFewer = 10 * time.Second
+	// mostLive is how many live samples an interval below SamplingConfig.Interval may give: each is a weak reference,
+	// which every collection looks at, and the probe has room for 65,536.
+	mostLive = 16 << 10
+	// remembered is after what time half of a peak of the allocation rate is forgotten: what was allocated lately is
+	// allocated again, and at a short interval costs much before anybody sees it.
+	remembered = 5 * time.Minute
 )
 
 // Sampling lengthens the sampling interval at once when sampling costs more than its share or gives more live samples
@@ -31,6 +43,8 @@ type Sampling struct {
 	interval  uint64
 	from      time.Time // of the window
 	sample    uint64    // ns, at its beginning
+	probe     uint64    // likewise, of all that the probe does in pauses
+	peak      float64   // share × interval of lately: what an interval of 1 byte would take of the time
 	changed   time.Time
 	shortened bool // the last change
 	calm      time.Duration
@@ -41,23 +55,35 @@ func NewSampling(cfg SamplingConfig) *Sampling {
 	return &Sampling{cfg: cfg, interval: cfg.Interval, calm: CalmFirst}
 }
 
-// SetBudget makes SamplingConfig.Share and Live what they say.
-func (s *Sampling) SetBudget(share float64, live uint64) {
-	s.cfg.Share, s.cfg.Live, s.calm = share, live, CalmFirst
+// SetBudget makes SamplingConfig.Share, Live and Total what they say.
+func (s *Sampling) SetBudget(share float64, live uint64, total float64) {
+	s.cfg.Share, s.cfg.Live, s.cfg.Total, s.calm = share, live, total, CalmFirst
 }
 
-// Observe takes note of the time, of the time in sampling callbacks since the probe began, in ns, and of the number of
-// live samples, 0 if it is not known. inForce is the interval that samples are drawn by now, as far as known, else 0.
-func (s *Sampling) Observe(now time.Time, sample, live, inForce uint64) (interval uint64, why string, change bool) {
-	dt := now.Sub(s.from)
-	if !s.from.IsZero() && dt < window && sample >= s.sample {
+// Spent is the time that the probe has taken since it began, ns.
+type Spent struct {
+	Sample uint64 // in sampling callbacks, all threads
+	Probe  uint64 // in pauses
+}
+
+// Observe takes note of the time, of what was spent, and of the number of live samples, 0 if it is not known. inForce
+// is the interval that samples are drawn by now, as far as known, else 0.
+func (s *Sampling) Observe(now time.Time, spent Spent, live, inForce uint64) (interval uint64, why string,
+	change bool) {
+	dt, sample := now.Sub(s.from), spent.Sample
+	if !s.from.IsZero() && dt < window && sample >= s.sample && !s.burst(sample, dt) {
 		return 0, "", false
 	}
 	share := float64(sample-s.sample) / float64(dt)
-	first := s.from.IsZero() || sample < s.sample // of this probe
-	s.from, s.sample = now, sample
+	all := share + float64(spent.Probe-s.probe)/float64(dt)
+	first := s.from.IsZero() || sample < s.sample || spent.Probe < s.probe // of this probe
+	s.from, s.sample, s.probe = now, sample, spent.Probe
 	if first && inForce != 0 { // as an earlier agent left it
 		s.interval = inForce
+	}
+	if !first {
+		s.peak *= math.Exp2(-float64(dt) / float64(remembered))
+		s.peak = max(s.peak, share*float64(cmp.Or(inForce, s.interval)))
 	}
 	// draws made before the last change are still to come
 	if first || inForce != s.interval && now.Sub(s.changed) < window {
@@ -79,6 +105,13 @@ func (s *Sampling) Observe(now time.Time, sample, live, inForce uint64) (interva
 	case many > 1.5 && now.Sub(s.changed) > afterFewer && s.interval < maxInterval:
 		s.set(now, 2*s.interval, false)
 		return s.interval, fmt.Sprintf("%d live samples; the target is %d", live, s.cfg.Live), true
+	case s.interval < s.cfg.Interval && s.cfg.Live == 0 && s.cfg.Total > 0 && all > 0.9*s.cfg.Total:
+		s.set(now, s.cfg.Interval, false)
+		return s.interval, fmt.Sprintf("heapcam took %.2g %% of the time; its budget is %.3g %%", 100*all,
+			100*s.cfg.Total), true
+	case s.interval < s.cfg.Interval && s.cfg.Live == 0 && live > 2*mostLive && now.Sub(s.changed) > afterFewer:
+		s.set(now, 2*s.interval, false)
+		return s.interval, fmt.Sprintf("%d live samples", live), true
 	// halving it doubles the cost, and some room shall be left
 	case s.cfg.Share > 0 && cost > 0.35 || now.Sub(s.changed) < s.calm:
 		return 0, "", false
@@ -92,11 +125,36 @@ func (s *Sampling) Observe(now time.Time, sample, live, inForce uint64) (interva
 		}
 		s.set(now, next, true)
 		return s.interval, "there is room in the budget", true
+	case s.mayShorten(share, all, live):
+		s.set(now, s.shorter(live), true)
+		return s.interval, "there is room in the budget", true
 	case many > 0 && many < 0.5 && s.interval > leastInterval:
 		s.set(now, s.interval/2, true)
 		return s.interval, fmt.Sprintf("%d live samples; the target is %d", live, s.cfg.Live), true
 	}
 	return 0, "", false
+}
+
+// burst says that sampling below Interval has taken already what it may take in a whole window.
+func (s *Sampling) burst(sample uint64, dt time.Duration) bool {
+	return s.interval < s.cfg.Interval && s.cfg.Share > 0 && dt > window/10 &&
+		float64(sample-s.sample) > s.cfg.Share*float64(window)
+}
+
+// mayShorten says whether an interval below Interval may be tried.
+func (s *Sampling) mayShorten(share, all float64, live uint64) bool {
+	c := &s.cfg
+	return c.Live == 0 && c.Least != 0 && c.Share > 0 && s.interval > c.Least && s.interval <= c.Interval &&
+		(c.Total == 0 || all+share < 0.6*c.Total) && s.shorter(live) < s.interval
+}
+
+// shorter gives the shortest interval that recent allocation rates and the number of live samples leave room for.
+func (s *Sampling) shorter(live uint64) uint64 {
+	next := s.interval
+	for n := live; next/2 >= s.cfg.Least && s.peak/float64(next/2) < 0.7*s.cfg.Share && 2*n <= mostLive; n *= 2 {
+		next /= 2
+	}
+	return next
 }
 
 func (s *Sampling) set(now time.Time, interval uint64, shorter bool) {

@@ -23,7 +23,7 @@ func TestSampling(t *testing.T) {
 				}
 				ns += float64(step) * rate / float64(interval) * 13e-6
 				now = now.Add(step)
-				if n, why, ok := s.Observe(now, uint64(ns), 0, interval); ok {
+				if n, why, ok := s.Observe(now, Spent{Sample: uint64(ns)}, 0, interval); ok {
 					if n < 512<<10 || n&(n-1) != 0 || why == "" {
 						t.Fatalf("%d: %s", n, why)
 					}
@@ -44,7 +44,7 @@ func TestSampling(t *testing.T) {
 			}
 			for range 8000 {
 				now = now.Add(step)
-				if n, _, ok := s.Observe(now, uint64(ns), 0, interval); ok {
+				if n, _, ok := s.Observe(now, Spent{Sample: uint64(ns)}, 0, interval); ok {
 					interval = n
 				}
 			}
@@ -67,12 +67,81 @@ func TestSamplingLive(t *testing.T) {
 			ns += 0.5e9 * 1e8 / float64(interval) * 13e-6
 			live += 0.02 * (liveBytes/float64(interval) - live) // what lives is replaced
 			now = now.Add(500 * time.Millisecond)
-			if n, _, ok := s.Observe(now, uint64(ns), uint64(live), interval); ok {
+			if n, _, ok := s.Observe(now, Spent{Sample: uint64(ns)}, uint64(live), interval); ok {
 				interval = n
 			}
 		}
 		if live < wanted/2.2 || live > 1.6*wanted {
 			t.Errorf("from %d: interval %d, %.0f live samples, want %d", begin, interval, live, wanted)
 		}
+	}
+}
+
+// TestSamplingShortens: an interval below the one that was asked for is taken while there is room, whatever a JVM
+// allocates, and is given up for the depth, and for the number of live samples.
+func TestSamplingShortens(t *testing.T) {
+	const step, least, asked, each = 500 * time.Millisecond, 64 << 10, 512 << 10, 13e-6
+	type run struct {
+		s        *Sampling
+		now      time.Time
+		ns       float64
+		probe    float64
+		interval uint64
+	}
+	begin := func(total float64) *run {
+		return &run{s: NewSampling(SamplingConfig{Interval: asked, Share: 0.01, Least: least, Total: total}),
+			now: time.Unix(1e9, 0), interval: asked}
+	}
+	// steps has the JVM allocate so many bytes a second, and the probe take that share of the time in pauses.
+	steps := func(r *run, n int, rate, pauses float64, live uint64) (most float64) {
+		for range n {
+			cost := float64(step) * rate / float64(r.interval) * each
+			r.ns, r.probe, r.now = r.ns+cost, r.probe+float64(step)*pauses, r.now.Add(step)
+			most = max(most, cost/float64(step))
+			at := live * asked / r.interval
+			if k, why, ok := r.s.Observe(r.now, Spent{uint64(r.ns), uint64(r.probe)}, at, r.interval); ok {
+				if k < least || why == "" {
+					t.Fatalf("interval %d: %q", k, why)
+				}
+				r.interval = k
+			}
+		}
+		return most
+	}
+	want := func(what string, r *run, interval uint64) {
+		t.Helper()
+		if r.interval != interval {
+			t.Errorf("%s: interval %d, want %d", what, r.interval, interval)
+		}
+	}
+	r := begin(0.02)
+	steps(r, 120, 20e6, 0.002, 100)
+	want("20 MB/s", r, least)
+	steps(r, 40, 20e6, 0.019, 100)
+	want("pauses need the budget", r, asked)
+	r = begin(0.02)
+	steps(r, 240, 200e6, 0.002, 100) // at 512 KiB half of the share
+	want("200 MB/s", r, asked)
+	steps(r, 240, 0, 0, 100) // two minutes of calm after it
+	want("calm after 200 MB/s", r, asked)
+	r = begin(0)
+	steps(r, 120, 20e6, 0.5, 100)
+	want("no budget in all", r, least)
+	r = begin(0.02)
+	steps(r, 120, 20e6, 0.002, 6000)
+	want("6,000 live samples", r, asked/2)
+	r = begin(0.02)
+	steps(r, 120, 1e6, 0, 100)
+	want("1 MB/s", r, least)
+	before := r.ns
+	if most := steps(r, 20, 2e9, 0, 100); most > 0.5 { // a burst of a hundred times what was seen
+		t.Errorf("a burst takes %.2f of the time", most)
+	}
+	if took := (r.ns - before) / 1e9; took > 0.6 {
+		t.Errorf("ten seconds of a burst took %.2f s of sampling", took)
+	}
+	steps(r, 20, 2e9, 0, 100)
+	if r.interval <= asked {
+		t.Errorf("in a burst the interval is %d", r.interval)
 	}
 }

@@ -24,12 +24,19 @@ type budgets struct {
 	longest  time.Duration // that an ordinary epoch added to a pause since then
 	current  uint64        // sampling interval at the last pause, bytes
 
+	asked            uint64 // interval of the recording, bytes
 	depth            uint64 // that governor wants, 0: none yet
 	governed, sparse uint64 // intervals that governor and sampling want, bytes; 0: none yet
 }
 
-// interval returns the longer of the wished intervals, bytes; 0: no wish.
-func (b *budgets) interval() uint64 { return max(b.governed, b.sparse) }
+// interval returns the longer of the wished intervals, bytes; 0: no wish. The governor wants none that is longer than
+// the one that was asked for while it has room: then sampling alone decides.
+func (b *budgets) interval() uint64 {
+	if b.sparse != 0 && b.governed <= b.asked {
+		return b.sparse
+	}
+	return max(b.governed, b.sparse)
+}
 
 // paused takes in an epoch's pause.
 func (b *budgets) paused(p *trace.Pause) {
@@ -48,7 +55,7 @@ func (b *budgets) setLimits(l *Limits, in *stream) {
 		b.governor.SetBudget(l.governed(in))
 	}
 	if b.sampling != nil {
-		b.sampling.SetBudget(l.samplingShare(in), l.LiveSamples)
+		b.sampling.SetBudget(l.samplingShare(in), l.LiveSamples, l.budget(in))
 	}
 }
 
@@ -116,15 +123,21 @@ func (s *Session) governSampling(h shmring.Status) error {
 		return nil
 	}
 	if b.sampling == nil {
-		b.sampling = governor.NewSampling(governor.SamplingConfig{
-			Interval: s.in.jvm.Interval, Share: l.samplingShare(&s.in), Live: l.LiveSamples,
-		})
+		b.asked = s.in.jvm.Interval
+		c := governor.SamplingConfig{
+			Interval: b.asked, Share: l.samplingShare(&s.in), Live: l.LiveSamples, Total: l.budget(&s.in),
+		}
+		if b.asked == DefaultSampling && !trace.Concurrent(s.in.jvm.Collector) {
+			c.Least = LeastSampling
+		}
+		b.sampling = governor.NewSampling(c)
 	}
 	live := uint64(0)
 	if q, ok := s.heap.live.est.Figure(); ok {
 		live = q.Exact.Objects
 	}
-	n, why, change := b.sampling.Observe(time.Now(), h.SampleNS, live, b.current)
+	n, why, change := b.sampling.Observe(time.Now(), governor.Spent{Sample: h.SampleNS, Probe: h.ProbeNS}, live,
+		b.current)
 	if !change {
 		return nil
 	}

@@ -18,6 +18,14 @@ func TestBudgets(t *testing.T) {
 	if b.interval() != 4<<20 {
 		t.Errorf("interval %d", b.interval())
 	}
+	for _, c := range []struct{ governed, sparse, want uint64 }{
+		{0, 0, 0}, {0, 64 << 10, 64 << 10}, {512 << 10, 64 << 10, 64 << 10}, {1 << 20, 64 << 10, 1 << 20},
+		{512 << 10, 0, 512 << 10},
+	} {
+		if got := (&budgets{asked: 512 << 10, governed: c.governed, sparse: c.sparse}).interval(); got != c.want {
+			t.Errorf("governed %d, sparse %d: interval %d, want %d", c.governed, c.sparse, got, c.want)
+		}
+	}
 	b.paused(&trace.Pause{Probe: 5e6, Interval: 1 << 19})
 	b.paused(&trace.Pause{Probe: 3e6, Interval: 1 << 20})
 	b.paused(&trace.Pause{Probe: 9e6, Interval: 1 << 20, Flags: trace.PauseSyncFollows})

@@ -13,6 +13,8 @@ import (
 const (
 	// DefaultSampling is the mean number of bytes between two sampled allocations of a thread.
 	DefaultSampling = 512 << 10
+	// LeastSampling is the interval that it is shortened to while there is room in the budgets.
+	LeastSampling = 64 << 10
 	// DefaultSamplingShare is the share of wall time that sampling callbacks may then take.
 	DefaultSamplingShare = 0.01
 	// DefaultBudget is the share of wall time that the probe may take in all.
