@@ -11,6 +11,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/cost"
 	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/analysis/whatif"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
@@ -97,6 +98,8 @@ type Report struct {
 
 	// of old space, when references were listed last; null: they were not
 	Garbage *leak.Garbage `json:"garbage,omitempty"`
+	// a heap that would halve the time in collections; null: none is known
+	Advice *whatif.Advice `json:"heap_advice,omitempty"`
 
 	// Open says that Verdicts is not known: a replay that follows objects finds it (Settle).
 	Open bool `json:"-"`

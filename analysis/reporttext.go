@@ -81,6 +81,11 @@ func (rep *Report) writeWindow(w io.Writer) {
 		ui.Field(w, "Pauses", ui.Flowf("%s in all, %s of the time; the longest %s", flow(ui.Nanoseconds(rep.PauseNS)),
 			flow(ui.Share(rep.pauseShare())), flow(ui.Nanoseconds(longest))))
 	}
+	if a := rep.Advice; a != nil {
+		ui.Field(w, "Heap size", ui.Flowf("%s would halve the time in collections, from %s to %s (at most %s): see "+
+			"`heapcam whatif`", flow(ui.Bytes(a.Heap)), flow(ui.Seconds(a.Before)), flow(ui.Seconds(a.After.Value)),
+			flow(ui.Seconds(a.After.High))))
+	}
 	least, sampling := flow(""), ui.Flowf("sampling %s", flow(ui.Nanoseconds(rep.Cost.Sampling)))
 	if rep.SamplingUntil != nil {
 		least, sampling = "at least ", "sampling as far as it is known"

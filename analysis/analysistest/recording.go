@@ -36,3 +36,15 @@ func Recording(seed, collector, depth uint64, steps int) []trace.Block {
 	}
 	return append(bs, m.End())
 }
+
+// Program makes the blocks of a program that runs at a steady pace in a heap of fixed sizes. Its eden is small, so it
+// spends much of its time in young collections; its old space never becomes full.
+func Program(seed, collector uint64, steps int) []trace.Block {
+	m := tracetest.New(tracetest.Config{Seed: seed, Collector: collector, Depth: trace.DepthFull, Fill: true,
+		Eden: 1 << 17, Old: 1 << 22, Longest: 10e6})
+	var bs []trace.Block
+	for i := range steps {
+		bs = append(bs, m.Step(i%10 == 0).Blocks...)
+	}
+	return append(bs, m.End())
+}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/history"
+	"github.com/heapcam/heapcam/analysis/whatif"
 )
 
 // errDamaged keeps a result out of the index: who reads it from there would not be warned.
@@ -53,6 +54,12 @@ var (
 			}
 			return nil
 		},
+	}
+	// adviceResult has the line on heap sizes of a report; without a flag there is none.
+	adviceResult = resultKind[whatif.Advice]{
+		"advice.json",
+		func(a *whatif.Advice) ([]byte, error) { return json.Marshal(a) },
+		func(b []byte, a *whatif.Advice) error { return json.Unmarshal(b, a) },
 	}
 	// heapHistoryResult has the history of objects that survived so many collections.
 	heapHistoryResult = func(survived int) resultKind[history.HeapHistory] {
@@ -179,8 +186,10 @@ func (x readIndex) write(file string, b []byte) error {
 // sweep removes the least recently used files.
 func (x readIndex) sweep() {
 	all, _ := filepath.Glob(filepath.Join(x.dir, "*.report.json"))
-	more, _ := filepath.Glob(filepath.Join(x.dir, "*.histories*"))
-	all = append(all, more...)
+	for _, pattern := range []string{"*.histories*", "*.advice.json"} {
+		more, _ := filepath.Glob(filepath.Join(x.dir, pattern))
+		all = append(all, more...)
+	}
 	if len(all) <= keepIndexed {
 		return
 	}

@@ -36,10 +36,16 @@ grew most, leaks, and how far you can trust the figures. It names what to look a
 }
 
 func (o *reportOptions) run(c *cobra.Command, path string) error {
-	rep, err := reportOn(c.ErrOrStderr(), path)
+	rec, err := openReading(path)
 	if err != nil {
 		return err
 	}
+	defer rec.Close()
+	rep, err := reportOf(c.ErrOrStderr(), rec)
+	if err != nil {
+		return err
+	}
+	rep.Advice = adviceOn(c.Context(), rec, rep)
 	if o.json {
 		return ui.JSON(c.OutOrStdout(), rep)
 	}
@@ -47,13 +53,18 @@ func (o *reportOptions) run(c *cobra.Command, path string) error {
 	return nil
 }
 
-// reportOn reads a recording, or finds its report in the index. What takes long is announced on progress.
+// reportOn reads the recording at path, or finds its report in the index. What takes long is announced on progress.
 func reportOn(progress io.Writer, path string) (*analysis.Report, error) {
 	rec, err := openReading(path)
 	if err != nil {
 		return nil, err
 	}
 	defer rec.Close()
+	return reportOf(progress, rec)
+}
+
+// reportOf is reportOn for a recording that is open.
+func reportOf(progress io.Writer, rec *ringstore.Recording) (*analysis.Report, error) {
 	rep, err := indexed(ownIndex(), reportResult, rec.Path, func() (rep *analysis.Report, err error) {
 		took, leaking := cost.New(), leakOptions(rec, leak.DefaultMinGrowth)
 		listed := false

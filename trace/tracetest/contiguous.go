@@ -37,7 +37,9 @@ func newMemory(m *Model) memory {
 	}
 	c := &contiguous{m: m, e: m.align(m.cfg.Eden)}
 	c.s = m.align(c.e / 4)
-	c.o = 3 * c.e
+	if c.o = 3 * c.e; m.cfg.Old > 0 {
+		c.o = m.align(m.cfg.Old)
+	}
 	c.fromBase, c.toBase, c.oldBase = c.e, c.e+c.s, c.e+2*c.s
 	c.fromTop, c.toTop, c.oldTop = c.fromBase, c.toBase, c.oldBase
 	return c

@@ -28,8 +28,13 @@ type Config struct {
 	Collector uint64 // trace.CollectorSerial (default), CollectorParallel, CollectorG1
 	Depth     uint64 // trace.DepthSurvivors (default), DepthFull
 	Align     uint64 // bytes, default 8
-	// Eden is the size of eden in words (default 8192); the other spaces follow from it.
-	Eden uint64
+	// Eden is the size of eden in words (default 8192), and Old, unless G1, that of old space (default three edens).
+	// The other spaces follow from eden.
+	Eden, Old uint64
+	// Fill has the program allocate until eden is full, and nothing that eden cannot hold.
+	Fill bool
+	// Longest is about the length of the longest pause, ns (default 1 ms).
+	Longest uint64
 	// SampleEvery samples one allocation in so many (default 16).
 	SampleEvery int
 	// The rest are probabilities of an epoch being such; 0 is never. Full collections also come when old space is full.
@@ -132,6 +137,7 @@ func New(cfg Config) *Model {
 	def(&cfg.Depth, trace.DepthSurvivors)
 	def(&cfg.Align, 8)
 	def(&cfg.Eden, 8192)
+	def(&cfg.Longest, 1e6)
 	cfg.Eden = max(cfg.Eden, 512)
 	if cfg.SampleEvery == 0 {
 		cfg.SampleEvery = 16
@@ -221,6 +227,9 @@ func (m *Model) FullGC() *Epoch {
 func (m *Model) mutate() {
 	m.mem.scrub(false)
 	limit := m.cfg.Eden/4 + m.r.Uint64N(m.cfg.Eden)
+	if m.cfg.Fill {
+		limit = 1 << 62
+	}
 	for used := uint64(0); used < limit; {
 		t := m.typ(m.r.IntN(len(catalogue) - 1))
 		length := uint64(0)
@@ -233,7 +242,7 @@ func (m *Model) mutate() {
 				}
 			}
 		}
-		big := m.r.IntN(400) == 0
+		big := m.r.IntN(400) == 0 && !m.cfg.Fill
 		if big {
 			t = m.typ(longArray)
 			length = m.mem.bigWords() + m.r.Uint64N(m.cfg.Eden/8)

@@ -88,7 +88,8 @@ func (m *Model) start(kind uint64, sure bool) *finish {
 		m.jvmGC++
 	}
 	f.pause = trace.Pause{
-		GC: m.gc, Kind: kind, Flags: trace.PauseExact, Depth: m.cfg.Depth, Start: m.now, Dur: 1000 + m.r.Uint64N(1e6),
+		GC: m.gc, Kind: kind, Flags: trace.PauseExact, Depth: m.cfg.Depth, Start: m.now,
+		Dur:   1000 + m.r.Uint64N(m.cfg.Longest),
 		JVMGC: m.jvmGC, PhaseStart: m.lastFinish, Cause: "Allocation Failure", Interval: m.jvm.Interval,
 	}
 	f.pause.Probe = f.pause.Dur / 4
