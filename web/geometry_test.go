@@ -51,8 +51,8 @@ func TestGeometry(t *testing.T) {
 	p := open(t, url)
 	for _, width := range []int64{1280, 390} {
 		p.do(cdp.EmulateViewport(width, 900))
-		for _, v := range []string{"overview?at=10", "state", "diff", "trends", "leaks", "retained", "cost", "coverage",
-			"glossary"} {
+		for _, v := range []string{"overview?at=10", "state", "diff", "trends", "leaks", "retained", "cost", "whatif",
+			"coverage", "glossary"} {
 			p.do(cdp.Navigate("about:blank"), cdp.Navigate(url+"#"+v))
 			p.until(fmt.Sprintf("document.querySelector('main').dataset.shown === %q", "#"+v))
 			if strings.HasPrefix(v, "overview") {

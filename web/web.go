@@ -1,7 +1,7 @@
 // Package web is the viewer: an HTTP server on the loopback interface, with a page that shows a recording.
 //
-// Terms: a *view* is one part of the page (overview, state, diff, trends, leaks, coverage, glossary). The *version* of
-// a recording changes when it has grown.
+// Terms: a *view* is one part of the page (overview, state, diff, trends, leaks, heap size, coverage,
+// glossary). The *version* of a recording changes when it has grown.
 //
 // Invariants:
 //
@@ -239,6 +239,7 @@ func (s *Server) routes() {
 	api("GET /api/change", s.change)
 	api("GET /api/compare", s.compare)
 	api("GET /api/cost", s.cost)
+	api("GET /api/whatif", s.whatif)
 	api("GET /api/trend", s.trend)
 	api("GET /api/survival", s.survival)
 	s.mux.Handle("GET /api/export-diff", file(s.exportDiff))

@@ -25,12 +25,13 @@ import * as heap from './state.js';
 import * as diff from './diff.js';
 import * as trends from './trends.js';
 import * as cost from './cost.js';
+import * as whatif from './whatif.js';
 import * as coverage from './coverage.js';
 import * as leaks from './leaks.js';
 import * as retained from './retained.js';
 import * as glossary from './glossary.js';
 
-const views = { overview, leaks, state: heap, retained, diff, trends, cost, coverage, glossary };
+const views = { overview, leaks, state: heap, retained, diff, trends, cost, whatif, coverage, glossary };
 const names = {
   overview: 'Overview',
   leaks: 'Leaks',
@@ -39,6 +40,7 @@ const names = {
   diff: 'Diff',
   trends: 'Trends',
   cost: 'Threads, cost',
+  whatif: 'Heap size',
   coverage: 'Site coverage',
   glossary: 'Glossary',
 };
