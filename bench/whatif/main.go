@@ -3,9 +3,14 @@
 //
 //	whatif [-heapcam FILE] [-dir DIR] [-programs A,B] [-budget DURATION] [-prefix COMMAND] run
 //	whatif [-heapcam FILE] [-dir DIR] [-programs A,B] [-mode MODE] table
+//	whatif [-heapcam FILE] [-dir DIR] [-programs A,B] times
+//	whatif [-heapcam FILE] [-dir DIR] [-programs A,B] [-prefix COMMAND] onegen
+//	whatif [-heapcam FILE] [-dir DIR] [-programs A,B] [-prefix COMMAND] [-goal GOAL] goal
 //
 // Runs that are in DIR/runs.jsonl are not repeated, so an interrupted measurement goes on where it stopped. The runs
-// are plain ones, without the probe; -Xlog:gc says what they did. table predicts and prints a table in Markdown.
+// are plain ones, without the probe; -Xlog:gc says what they did. table predicts and prints a table in Markdown; times
+// does the same for the lengths of pauses. onegen runs the programs without generations, and compares with equations 1
+// and 2; goal runs them with the flags of --goal.
 package main
 
 import (
@@ -52,6 +57,7 @@ type result struct {
 	Minor     int     `json:"minor"`
 	Full      int     `json:"full"`
 	GCSeconds float64 `json:"gc_seconds"`
+	Longest   float64 `json:"longest_seconds"` // of all pauses; 0: not kept
 	Seconds   float64 `json:"seconds"`
 	Exit      int     `json:"exit"`
 	JVM       string  `json:"jvm"`
@@ -70,15 +76,16 @@ func main() {
 	flag.StringVar(&b.prefix, "prefix", "", "command to start each JVM with")
 	flag.StringVar(&b.mode, "mode", "observed", "mode of heapcam whatif, for table")
 	which := flag.String("programs", "", "programs to measure, separated by commas; default all")
+	goal := flag.String("goal", "gc=2%", "what heapcam whatif is asked for, for goal")
 	budget := flag.Duration("budget", time.Hour, "when to begin no further run")
 	flag.Parse()
-	if err := b.main(flag.Arg(0), *which, *budget); err != nil {
+	if err := b.main(flag.Arg(0), *which, *goal, *budget); err != nil {
 		fmt.Fprintln(os.Stderr, "whatif:", err)
 		os.Exit(1)
 	}
 }
 
-func (b *bench) main(verb, which string, budget time.Duration) error {
+func (b *bench) main(verb, which, goal string, budget time.Duration) error {
 	var err error
 	if b.dir, err = filepath.Abs(b.dir); err != nil {
 		return err
@@ -99,13 +106,22 @@ func (b *bench) main(verb, which string, budget time.Duration) error {
 			chosen = append(chosen, p)
 		}
 	}
-	if verb == "table" {
+	switch verb {
+	case "table":
 		return b.table(chosen)
+	case "times":
+		return b.times(chosen)
 	}
 	for _, p := range chosen {
 		if err := b.record(p); err != nil {
 			return err
 		}
+	}
+	switch verb {
+	case "onegen":
+		return b.oneGeneration(chosen)
+	case "goal":
+		return b.goal(chosen, goal)
 	}
 	for i := range points { // all programs in turn, so that a measurement cut short has some of each
 		for _, p := range chosen {
@@ -189,36 +205,47 @@ func (b *bench) record(p program) error {
 
 var pauseLine = regexp.MustCompile(`GC\(\d+\) Pause (Young|Full) .* ([0-9.]+)ms`)
 
-// run makes one plain run, unless its result is there.
-func (b *bench) run(p program, young, old int) error {
-	if _, ok := b.done[key(p.name, young, old)]; ok {
-		return nil
-	}
+// plain runs a program without the probe, and reads its log. A run that ends for lack of memory is a result.
+func (b *bench) plain(p program, opts string) (r result, err error) {
 	log := filepath.Join(b.dir, "gc.log")
 	if err := os.RemoveAll(log); err != nil {
-		return err
+		return r, err
 	}
 	begin := time.Now()
-	out, err := b.start(p, options(young, old)+" -Xlog:gc:file="+log)
-	r := result{Program: p.name, Young: young, Old: old, Seconds: time.Since(begin).Seconds(), JVM: "17",
+	out, err := b.start(p, opts+" -Xlog:gc:file="+log)
+	r = result{Program: p.name, Seconds: time.Since(begin).Seconds(), JVM: "17",
 		Date: begin.UTC().Format(time.DateOnly)}
 	if err != nil {
 		if r.Exit = 1; !strings.Contains(out, "OutOfMemoryError") {
-			return fmt.Errorf("%s with %d + %d MiB: %w\n%s", p.name, young, old, err, out)
+			return r, fmt.Errorf("%w\n%s", err, out)
 		}
 	}
 	text, err := os.ReadFile(log)
 	if err != nil {
-		return err
+		return r, err
 	}
 	for _, m := range pauseLine.FindAllSubmatch(text, -1) {
 		ms, _ := strconv.ParseFloat(string(m[2]), 64)
-		if r.GCSeconds += ms / 1000; bytes.Equal(m[1], []byte("Young")) {
+		r.GCSeconds += ms / 1000
+		if r.Longest = max(r.Longest, ms/1000); bytes.Equal(m[1], []byte("Young")) {
 			r.Minor++
 		} else {
 			r.Full++
 		}
 	}
+	return r, nil
+}
+
+// run makes one plain run, unless its result is there.
+func (b *bench) run(p program, young, old int) error {
+	if _, ok := b.done[key(p.name, young, old)]; ok {
+		return nil
+	}
+	r, err := b.plain(p, options(young, old))
+	if err != nil {
+		return fmt.Errorf("%s with %d + %d MiB: %w", p.name, young, old, err)
+	}
+	r.Young, r.Old = young, old
 	b.done[key(p.name, young, old)] = r
 	line, err := json.Marshal(r)
 	if err != nil {

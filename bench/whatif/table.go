@@ -59,26 +59,33 @@ func (s *score) String() string {
 		s.inside, s.points)
 }
 
-func (b *bench) program(p program, s *score) error {
-	list := func(sizes []int) string {
-		var out []string
-		for _, n := range sizes {
-			out = append(out, strconv.Itoa(n)+"MiB")
-		}
-		return strings.Join(out, ",")
+// list gives sizes in MiB as a flag of heapcam whatif.
+func list(sizes []int) string {
+	var out []string
+	for _, n := range sizes {
+		out = append(out, strconv.Itoa(n)+"MiB")
 	}
-	out, err := exec.Command(b.heapcam, "whatif", "--json", "--survivor-ratio", "6", "--tenuring", "4",
-		"--mode", b.mode, "--young",
-		list(p.youngs), "--old", list(p.olds), filepath.Join(b.dir, p.name)).Output()
+	return strings.Join(out, ",")
+}
+
+// predict asks heapcam whatif about the recording of a program.
+func (b *bench) predict(p program, flags ...string) (*whatif.Report, error) {
+	args := append([]string{"whatif", "--json", "--survivor-ratio", "6", "--tenuring", "4", "--mode", b.mode}, flags...)
+	out, err := exec.Command(b.heapcam, append(args, filepath.Join(b.dir, p.name))...).Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return fmt.Errorf("%s", strings.TrimSpace(string(exit.Stderr)))
+		return nil, fmt.Errorf("%s", strings.TrimSpace(string(exit.Stderr)))
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var rep whatif.Report
-	if err := json.Unmarshal(out, &rep); err != nil {
+	rep := &whatif.Report{}
+	return rep, json.Unmarshal(out, rep)
+}
+
+func (b *bench) program(p program, s *score) error {
+	rep, err := b.predict(p, "--young", list(p.youngs), "--old", list(p.olds))
+	if err != nil {
 		return err
 	}
 	for i := range rep.Configurations {
