@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/stats"
@@ -80,11 +81,26 @@ const maxTrendRows = 100_000
 // Trend groups the state after each collection of r. again gives classifiers and filters anew for each state; most
 // bounds the rows (0: no bound). Its errors are those of Group and of the replay, and ErrTrend.
 func Trend(r *heap.Replay, again func() ([]classify.Classifier, []classify.Filter), most int) (*TrendReport, error) {
+	return TrendWithin(r, func(time.Time) bool { return true }, again, most)
+}
+
+// TrendWithin is Trend of the states after collections that ended within a time.
+func TrendWithin(
+	r *heap.Replay,
+	within func(time.Time) bool,
+	again func() ([]classify.Classifier, []classify.Filter),
+	most int,
+) (*TrendReport, error) {
 	if by, filters := again(); needsRefs(by, filters) {
 		return nil, ErrRefs
 	}
 	t := newTrend()
-	return t.report(collection.Each(r, func(c *heap.Collection) bool { return t.group(r.View(), c, again) }), most)
+	return t.report(collection.Each(r, func(c *heap.Collection) bool {
+		if c.Known && !within(collection.Wall(r.Symbols, c.End())) {
+			return true
+		}
+		return t.group(r.View(), c, again)
+	}), most)
 }
 
 func needsRefs(by []classify.Classifier, filters []classify.Filter) bool {

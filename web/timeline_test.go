@@ -118,6 +118,42 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
+// TestGrowingTrend: a trend of a recording that still grows is about the same part of the time as that of one that has
+// ended.
+func TestGrowingTrend(t *testing.T) {
+	m := tracetest.New(tracetest.All(4, trace.CollectorG1, trace.DepthSurvivors))
+	var bs []trace.Block
+	for i := range 40 {
+		bs = append(bs, m.Step(i%7 == 0).Blocks...)
+	}
+	trend := func(over bool, in period) *trended {
+		s := New(Config{Open: func(func(done, total int64)) (*Input, error) {
+			return &Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
+		}, Version: func() (string, bool) { return "1", over }})
+		defer s.Close()
+		got, err := s.trendOf(context.Background(), question{by: "type"}, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	all := trend(true, period{})
+	n := len(all.Collections)
+	if n < 20 {
+		t.Fatalf("%d collections", n)
+	}
+	a, b := all.Collections[n/4].Time, all.Collections[n/2].Time
+	in := period{a.UnixMilli(), b.UnixMilli() + 1}
+	want, got := trend(true, in), trend(false, in)
+	if len(want.Collections) >= n || len(want.Collections) < 2 {
+		t.Fatalf("%d of %d collections are in the period", len(want.Collections), n)
+	}
+	if !reflect.DeepEqual(got.TrendReport, want.TrendReport) {
+		t.Errorf("a growing recording: %d collections and %d rows, want %d and %d, or other figures",
+			len(got.Collections), len(got.Rows), len(want.Collections), len(want.Rows))
+	}
+}
+
 // rows returns the groups by path, with objects, bytes and samples.
 func rows(tree *classify.Node) map[string][3]uint64 {
 	out := map[string][3]uint64{}

@@ -107,7 +107,7 @@ func (s *Server) trendOf(ctx context.Context, q question, in period) (*trended, 
 		}
 		var rep *analysis.TrendReport
 		err := s.data.replay(ctx, "Computing the trends", func(p *heap.Replay) (err error) {
-			if rep, err = analysis.Trend(p, again, 0); err != nil {
+			if rep, err = analysis.TrendWithin(p, in.has, again, 0); err != nil {
 				err = badRequest{err}
 			}
 			return err
