@@ -57,6 +57,18 @@ func status(pid int, name string) (n int) {
 	return n
 }
 
+// browserTime is the processor time that the browser's processes have used.
+func browserTime() (sum time.Duration) {
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range all {
+		if b, _ := os.ReadFile(f); strings.Contains(string(b), "--user-data-dir="+scratch) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+			sum += processorTime(pid)
+		}
+	}
+	return sum
+}
+
 // tabMemory is the largest proportional set size of the browser's renderers, in KiB.
 func tabMemory() (most int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")

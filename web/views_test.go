@@ -46,7 +46,8 @@ func TestOverview(t *testing.T) {
 	p := open(t, view(t, window))
 	rep := verb[analysis.Report](t, "report", "--json", window)
 	p.see("#hero .verdict", string(rep.Verdicts[0].Sentence))
-	for _, s := range []string{"Where", "Window.audit(Window.java:18)", "Held by", "Since", "Until", "heapcam itself"} {
+	for _, s := range []string{"Where", "Window.audit(Window.java:18)", "Held by", "Since", "Until", "heapcam itself",
+		"Share of the growth", "All GC pauses together took"} {
 		p.see("#hero", s)
 	}
 	p.until("document.querySelectorAll('#timeline canvas').length === 3")

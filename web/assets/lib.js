@@ -290,12 +290,14 @@ export const facts = list =>
 // `dash` beside the colour shows a sample of a line.
 export const keys = (...list) => list.map(([c, t, title]) => h('span', { class: 'key ' + c, title }, t));
 
-// prose is a sentence of the server as the page shows it: commands in the font of commands, and numbers of five or more
-// digits with separators, but for those that are part of a name or a line number.
+// prose is a sentence of the server as the page shows it: commands in the font of commands, and numbers with
+// separators, but for those that are part of a name or a line number. Four digits may be a year, unless they count
+// something.
 export const prose = text =>
   text
     .split(/`([^`]+)`/)
-    .map((t, i) => (i % 2 ? h('code', {}, t) : t.replace(/(?<![\w.:$/#-])\d{5,}(?![\w$:)-])/g, d => count(BigInt(d)))));
+    .map((t, i) => (i % 2 ? h('code', {}, t) : t.replace(large, d => count(BigInt(d)))));
+const large = /(?<![\w.:$/#-])(?:\d{5,}(?![\w$:)-])|\d{4}(?= [a-z]+s\b))/g;
 
 // short is a class name without its package.
 export const short = name => name.replace(/^(?:[\w$]+\.)+(?=[\w$])/, '');

@@ -37,9 +37,9 @@ const kinds = {
   empty: 'No data',
 };
 
-// hero is what a reader needs first: does the program leak; what, where, who holds it, since when and until when; and
-// what heapcam itself cost.
-function hero(data) {
+// hero is what a reader needs first: does the program leak; what, where, who holds it, since when and until when; how
+// much of the time pauses took, if it was much; and what heapcam itself cost.
+function hero(data, storm) {
   const r = data.report,
     v = r.verdicts[0],
     first = data.headlines[0];
@@ -50,11 +50,13 @@ function hero(data) {
     : h('span', {}, when(r.to), ', the end of the recording');
   const own = v?.site.find(f => !/^(java|javax|jdk|sun|com\.sun|kotlin|scala)\./.test(f.class)) || v?.site[0];
   const c = r.cost,
-    stopped = c.probe_ns + c.sync_ns + c.walks_ns;
+    stopped = c.probe_ns + c.sync_ns + c.walks_ns,
+    all = r.verdicts.reduce((n, v) => n + v.share_of_growth, 0);
   return h(
     'section',
     { class: 'hero ' + kind, id: 'hero' },
     h('p', { class: 'verdict' }, v ? null : h('b', {}, kinds[kind] + ' '), prose(v ? v.sentence : first?.text || '')),
+    storm ? h('p', { class: 'storm' }, h('a', { href: link(storm.view) }, prose(storm.text))) : null,
     v
       ? facts([
           ['What', r.verdicts[0].members?.map(m => m.class).filter((c, i, a) => a.indexOf(c) === i).slice(0, 3)
@@ -68,6 +70,28 @@ function hero(data) {
           ],
           ['Since', began(r, v)],
           ['Until', until],
+          v.share_of_growth > 0
+            ? [
+                'Share of the growth',
+                share(v.share_of_growth) +
+                  (r.verdicts.length > 1
+                    ? `; all ${count(r.verdicts.length)} verdicts: ${share(Math.min(1, all))}`
+                    : ''),
+              ]
+            : null,
+        ])
+      : null,
+    c.span_ns
+      ? facts([
+          [
+            'heapcam itself',
+            h(
+              'span',
+              { id: 'cost' },
+              `took ${share((stopped + c.sampling_ns) / c.span_ns)} of the time: ${span(stopped)} in pauses and ` +
+                `${span(c.sampling_ns)} for sampling. All GC pauses together took ${share(r.pause_ns / c.span_ns)}.`,
+            ),
+          ],
         ])
       : null,
     h(
@@ -77,14 +101,6 @@ function hero(data) {
         ? h('a', { class: 'button', href: address('leaks') }, v ? 'Evidence and stack' : 'What was checked')
         : null,
       v ? h('a', { class: 'button', href: address('state', { by: 'site, type', at: null }) }, 'Heap by code') : null,
-      h(
-        'span',
-        { class: 'quiet', id: 'cost' },
-        c.span_ns
-          ? `heapcam itself took ${share((stopped + c.sampling_ns) / c.span_ns)} of the time: ${span(stopped)} in ` +
-              `pauses and ${span(c.sampling_ns)} for sampling.`
-          : '',
-      ),
     ),
   );
 }
@@ -122,14 +138,15 @@ export function show(main, data, params) {
   const r = data.report;
   rows = r.collections;
   watched = r.watched || null;
-  // the first headline is in the hero
+  // the first headline and that about frequent collections are in the hero
+  const storm = data.headlines.slice(1).find(x => x.kind === 'storm');
   const heads = h(
     'ul',
     { class: 'cards', id: 'headlines' },
-    data.headlines.slice(1).map(x => h('li', { class: x.kind }, h('b', {}, kinds[x.kind]),
-      h('a', { href: link(x.view) }, prose(x.text)))),
+    data.headlines.slice(1).filter(x => x !== storm).map(x => h('li', { class: x.kind }, h('b', {}, kinds[x.kind]),
+      h('a', { href: link(x.view) }, prose(x.text.replace(/^(Leak|Suspected leak|Full heap): /, ''))))),
   );
-  main.append(h('h2', { class: 'sr' }, 'Summary'), hero(data), heads);
+  main.append(h('h2', { class: 'sr' }, 'Summary'), hero(data, storm), heads);
   if (!rows.length) {
     main.append(damage(r) || '');
     return;
