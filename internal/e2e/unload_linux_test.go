@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -184,6 +185,21 @@ func (x *definitions) tokens(b trace.Block) {
 	}))
 }
 
+// newestFile is the highest number of a ring file in dir.
+func newestFile(t *testing.T, dir string) (n int) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.hcr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if k, err := strconv.Atoi(strings.TrimSuffix(filepath.Base(f), ".hcr")); err == nil {
+			n = max(n, k)
+		}
+	}
+	return n
+}
+
 // TestUnload records a JVM that loads and drops classes all the time, with full collections in between, while its agent
 // is killed and restarted. Each file has the definitions that it needs and few others. The probe removes old
 // definitions from its log, and reuses places of its tables but no ids. The replay equals the listings. The probe
@@ -227,8 +243,11 @@ func TestUnload(t *testing.T) {
 				}
 				d.kill()
 				time.Sleep(300 * time.Millisecond)
+				before := newestFile(t, d.recordings()[0])
 				d.start(t)
 				time.Sleep(span)
+				// on a busy machine files last longer
+				await(t, "two more files", func() bool { return newestFile(t, d.recordings()[0]) > before+1 })
 				rss := d.takes(t).rss
 				d.kill()
 				old := d.recordings()[0]
