@@ -367,15 +367,51 @@ func (t *trending) report(err error, most int) (*TrendReport, error) {
 		row.First, row.Last = row.Bytes[0], row.Bytes[n-1]
 		rep.Rows = append(rep.Rows, *row)
 	}
-	slices.SortFunc(rep.Rows, func(x, y TrendRow) int {
-		return cmp.Or(cmp.Compare(y.moved(), x.moved()), cmp.Compare(y.Peak, x.Peak), slices.Compare(x.Path, y.Path))
-	})
-	rep.slopes()
+	rep.rank()
 	if most > 0 && len(rep.Rows) > most {
 		rep.Left = len(rep.Rows) - most
 		rep.Rows = rep.Rows[:most]
 	}
 	return rep, nil
+}
+
+// rank puts what changes steadily and much first.
+func (t *TrendReport) rank() {
+	slices.SortFunc(t.Rows, func(x, y TrendRow) int {
+		return cmp.Or(cmp.Compare(y.moved(), x.moved()), cmp.Compare(y.Peak, x.Peak), slices.Compare(x.Path, y.Path))
+	})
+	t.slopes()
+}
+
+// Within gives the trend of the collections of an exact trend that ended within a time, as if no others were read. All
+// its rows must be there.
+func (t *TrendReport) Within(within func(time.Time) bool) *TrendReport {
+	out := *t
+	out.Collections, out.Rows = []TrendPoint{}, []TrendRow{}
+	from := slices.IndexFunc(t.Collections, func(p TrendPoint) bool { return within(p.Time) })
+	if from < 0 {
+		return &out
+	}
+	to := from
+	for to < len(t.Collections) && within(t.Collections[to].Time) {
+		to++
+	}
+	out.Collections = t.Collections[from:to]
+	for _, r := range t.Rows {
+		r.Slope, r.Peak, r.PeakGC = nil, 0, 0
+		r.Bytes, r.Objects = r.Bytes[from:to], r.Objects[from:to]
+		r.First, r.Last = r.Bytes[0], r.Bytes[to-from-1]
+		for i, b := range r.Bytes {
+			if b > r.Peak {
+				r.Peak, r.PeakGC = b, out.Collections[i].GC
+			}
+		}
+		if r.Peak > 0 {
+			out.Rows = append(out.Rows, r)
+		}
+	}
+	out.rank()
+	return &out
 }
 
 // slopes computes slopes, and ranks by them: first what certainly changes, the fastest first, then the rest as it was.

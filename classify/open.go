@@ -241,57 +241,6 @@ func (t *Tree) Above(n *Node, bytes uint64) ([]*Node, error) {
 	return out, nil
 }
 
-// Count gives how many groups stand directly below each of nodes. It does not make them.
-func (t *Tree) Count(nodes ...*Node) ([]int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	out := make([]int, len(nodes))
-	var seen []int32
-	for i, n := range nodes {
-		if n.crown != nil {
-			out[i] = len(n.crown.groups)
-			continue
-		}
-		var err error
-		if out[i], seen, err = t.b.distinct(n.items, int(n.next), int(n.depth), seen[:0]); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// distinct counts the groups that a level tells apart at a depth. seen has room for their keys.
-func (b *builder) distinct(items []item, level, depth int, seen []int32) (n int, _ []int32, err error) {
-	if level == len(b.by) {
-		return 0, seen, nil
-	}
-	var own []item
-	for _, it := range items {
-		ks, err := b.keysOf(level, it.t)
-		if err != nil {
-			return 0, seen, err
-		}
-		if ks = b.here(ks, level, depth); len(ks) == 0 {
-			own = append(own, it)
-		}
-		for _, k := range ks {
-			if b.slot[k] == 0 {
-				b.slot[k] = 1
-				seen = append(seen, k)
-			}
-		}
-	}
-	n = len(seen)
-	for _, k := range seen {
-		b.slot[k] = 0
-	}
-	if len(own) == 0 { // what ends at an inner node is classified by the next level there
-		return n, seen, nil
-	}
-	more, seen, err := b.distinct(own, level+1, 0, seen[:0])
-	return n + more, seen, err
-}
-
 // Find gives the node at a path of keys, nil if there is none.
 func (t *Tree) Find(path ...string) (*Node, error) {
 	t.mu.Lock()
@@ -336,6 +285,11 @@ func (t *Tree) Exact() (bool, error) {
 	defer t.mu.Unlock()
 	if !t.Root.est && !slices.ContainsFunc(t.b.by, func(c Classifier) bool { return c.Needs&AttrSite != 0 }) {
 		return true, nil
+	}
+	for _, it := range t.Root.items { // the group that has such a sample is an estimate
+		if x := &t.b.ts[it.t]; x.WObjects.Variance > 0 || x.WBytes.Variance > 0 {
+			return false, nil
+		}
 	}
 	var exact func(n *Node) (bool, error)
 	exact = func(n *Node) (bool, error) { // mostly the first small group that is looked at is an estimate

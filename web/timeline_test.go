@@ -144,7 +144,7 @@ func TestGrowingTrend(t *testing.T) {
 	}
 	a, b := all.Collections[n/4].Time, all.Collections[n/2].Time
 	in := period{a.UnixMilli(), b.UnixMilli() + 1}
-	want, got := trend(true, in), trend(false, in)
+	want, got := trend(true, in), trend(false, in) // the former is a part of the trend of all collections
 	if len(want.Collections) >= n || len(want.Collections) < 2 {
 		t.Fatalf("%d of %d collections are in the period", len(want.Collections), n)
 	}

@@ -36,11 +36,16 @@ type curves struct {
 	Rows []curveRow `json:"rows"`
 }
 
-// trended is a trend: the rows that moved most, and those that are largest over the window.
+// trended is a trend: the rows that moved most, and those that are largest over the window. whole has all rows; nil:
+// they are too many to keep, or estimates.
 type trended struct {
 	*analysis.TrendReport
 	largest []analysis.TrendRow
+	whole   *analysis.TrendReport
 }
+
+// trendKept is how many points, of all rows together, a trend has at most whose rows are all kept.
+const trendKept = 2_000_000
 
 // shorten keeps of a trend with all rows those that moved most, and the largest ones.
 func shorten(rep *analysis.TrendReport) *trended {
@@ -57,6 +62,10 @@ func shorten(rep *analysis.TrendReport) *trended {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sums[b], sums[a]) })
 	t := &trended{TrendReport: rep}
+	if rep.Exact && len(rep.Rows)*len(rep.Collections) <= trendKept {
+		all := *rep
+		t.whole = &all
+	}
 	for _, i := range order[:min(len(order), largestRows)] {
 		t.largest = append(t.largest, rep.Rows[i])
 	}
@@ -88,6 +97,12 @@ func (s *Server) trendOf(ctx context.Context, q question, in period) (*trended, 
 		return nil, err
 	}
 	v, err := s.data.keep(ctx, fmt.Sprint("trend\x00", in, q), func(ctx context.Context) (any, error) {
+		if in != (period{}) && detailOf(first, filter) == ofTypes && s.timeline(ctx) != nil {
+			// it has all collections; if it fails, that of the period may succeed
+			if all, err := s.trendOf(ctx, q, period{}); err == nil && all.whole != nil {
+				return shorten(all.whole.Within(in.has)), nil
+			}
+		}
 		again := func() ([]classify.Classifier, []classify.Filter) {
 			by, filters, err := q.make(s)
 			if err != nil { // the first call succeeded; a classifier file that changed since does not matter
