@@ -83,9 +83,10 @@ func TestWhatifView(t *testing.T) {
 	}
 }
 
-// TestWhatifOfG1: a recording that the model does not know says why.
+// TestWhatifOfG1: predictions of G1 are named an approximation, and a recording that the model does not fit says why.
 func TestWhatifOfG1(t *testing.T) {
 	p := open(t, view(t, window)+"#whatif")
-	p.see("#fit", "cannot predict other heaps from this recording")
-	p.see("#fit", "Serial or the Parallel collector")
+	p.see("#fit", "does not fit")
+	p.see("main", "System.gc()")
+	p.see("main", "approximation")
 }

@@ -129,7 +129,7 @@ func (b *reader) epoch(e *trace.Epoch, applied bool) {
 				eden = s.Bottom + x.EdenBefore
 			}
 		}
-		if x.Depth == trace.DepthFull {
+		if x.Depth == trace.DepthFull && eden > 0 { // G1's eden has no order of time
 			x.Unseen = make([]uint32, Bins)
 		}
 		b.walk(e.Moves, x, 0)

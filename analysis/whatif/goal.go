@@ -89,6 +89,14 @@ func (g Goal) Answer(ps []Prediction) *GoalAnswer {
 
 // Flags gives a configuration as flags of the JVM.
 func (c *Config) Flags() string {
+	if c.regional() {
+		flags := fmt.Sprintf("-XX:+UseG1GC -Xms%dk -Xmx%dk -XX:G1HeapRegionSize=%dk", c.heap()*8>>10, c.heap()*8>>10,
+			c.Region*8>>10)
+		if c.Least == c.Eden {
+			flags += fmt.Sprintf(" -Xmn%dk", c.Eden*8>>10)
+		}
+		return flags
+	}
 	name := "-XX:+UseSerialGC"
 	if c.Collector == trace.CollectorParallel {
 		name = "-XX:+UseParallelGC -XX:-UseAdaptiveSizePolicy"

@@ -76,6 +76,7 @@ func randomTape(t *rapid.T) *lifetimes.Tape {
 	tape := &lifetimes.Tape{By: map[uint32]*lifetimes.Group{}}
 	number := rapid.OneOf(rapid.Uint64Range(0, 1<<16), rapid.Uint64Range(0, 1<<30), rapid.Uint64())
 	tape.JVM.Collector = rapid.Uint64Range(0, 4).Draw(t, "collector")
+	tape.JVM.MaxHeap, tape.JVM.RegionWords = number.Draw(t, "heap"), number.Draw(t, "region")
 	tape.JVM.Major = rapid.Uint64Range(0, 30).Draw(t, "major")
 	for range rapid.IntRange(0, 8).Draw(t, "epochs") {
 		e := lifetimes.Epoch{Kind: rapid.Uint64Range(0, 6).Draw(t, "kind"), Exact: rapid.Bool().Draw(t, "exact")}
@@ -120,7 +121,13 @@ func TestHostileTape(t *testing.T) {
 		}
 		q := Request{Young: []uint64{4 << 20}, Old: []uint64{64 << 20}, Tenuring: -1, Goal: Goal{GC: 0.02},
 			How: How{Mode: rapid.SampledFrom(Modes).Draw(t, "mode"), Seeds: 1, Given: Probabilities{-1, -1}}}
+		if m.Recorded.regional() {
+			q.Old, q.Heap = nil, []uint64{64 << 20}
+		}
 		r, err := m.Answer(context.Background(), q, nil)
+		if q.Mode == ModeProbabilities && errors.Is(err, ErrG1) {
+			return
+		}
 		var factor *FactorError
 		var size *SizeError
 		if err != nil && !errors.As(err, &factor) && !errors.As(err, &size) && !errors.Is(err, ErrNoConfig) {

@@ -35,11 +35,14 @@ type shape struct {
 
 // Errors of New.
 var (
-	ErrCollector = errors.New("heapcam whatif needs a recording of the Serial or the Parallel collector: record with " +
-		"-XX:+UseParallelGC")
+	ErrCollector = errors.New("heapcam whatif needs a recording of the Serial, the Parallel or the G1 collector: " +
+		"record with -XX:+UseParallelGC")
 	ErrNoConfig = errors.New("none of these sizes makes a heap: eden and two survivor spaces have to fit in --young, " +
 		"and " +
 		"--young in --heap")
+	// ErrG1 is for what cannot be asked of G1.
+	ErrG1 = errors.New("G1 has no fixed old space, and the mode probabilities does not know it: ask for --heap, with " +
+		"another mode")
 	ErrNoYoung = errors.New("the recording has no young collection with object data")
 	// ErrImplausible is for what no JVM does: a damaged recording, or one that was made up.
 	ErrImplausible = errors.New("the recording contradicts itself: it has far fewer collections than its allocations " +
@@ -55,7 +58,7 @@ const (
 
 // New fits a model on the lifetimes of a recording.
 func New(t *lifetimes.Tape) (*Model, error) {
-	if c := t.JVM.Collector; c != trace.CollectorSerial && c != trace.CollectorParallel {
+	if _, known := collectors[t.JVM.Collector]; !known {
 		return nil, ErrCollector
 	}
 	if len(t.Epochs) == 0 {
@@ -69,12 +72,16 @@ func New(t *lifetimes.Tape) (*Model, error) {
 		if e.Eden > 0 && e.Old > 0 {
 			edens, survivors, olds = append(edens, e.Eden), append(survivors, e.Survivor), append(olds, e.Old)
 		}
-		m.Known = m.Known || e.Kind == trace.PauseFull
+		m.Known = m.Known || e.Kind == trace.PauseFull || e.Kind == trace.PauseMixed
 		switch e.Cause {
-		case "Allocation Failure", "Ergonomics", "":
+		case "Allocation Failure", "Ergonomics", "", "G1 Evacuation Pause", "G1 Humongous Allocation",
+			"G1 Compaction Pause", "G1 Preventive Collection":
 		default:
 			causes[e.Cause]++
 		}
+	}
+	if t.JVM.Collector == trace.CollectorG1 {
+		return m, m.recordedG1(causes)
 	}
 	if len(edens) == 0 {
 		return nil, ErrNoYoung
@@ -118,7 +125,7 @@ func (m *Model) threshold() int {
 // doubt notes what the model does not cover.
 func (m *Model) doubt(edens, olds []uint64, causes map[string]int) {
 	n := len(edens)
-	if edens[n-1]-edens[0] > edens[n-1]/20 || olds[n-1]-olds[0] > olds[n-1]/20 {
+	if n > 0 && (edens[n-1]-edens[0] > edens[n-1]/20 || olds[n-1]-olds[0] > olds[n-1]/20) {
 		m.Doubts = append(m.Doubts, "the JVM changed the sizes of its spaces (adaptive sizing); record with "+
 			"-XX:-UseAdaptiveSizePolicy, -Xms equal to -Xmx, and -Xmn")
 	}
@@ -275,6 +282,9 @@ func (m *Model) Predict(ctx context.Context, h How, configs []Config, done func(
 	smallest := ^uint64(0)
 	for _, c := range configs {
 		smallest = min(smallest, c.Eden)
+		if c.regional() {
+			smallest = min(smallest, c.Least)
+		}
 	}
 	grain := max(2048, smallest/2048)
 	runs := make([][]figures, len(configs))
@@ -323,4 +333,5 @@ func (m *Model) Predict(ctx context.Context, h How, configs []Config, done func(
 }
 
 // collectors are the names of the collectors that can be simulated.
-var collectors = map[uint64]string{trace.CollectorSerial: "Serial", trace.CollectorParallel: "Parallel"}
+var collectors = map[uint64]string{trace.CollectorSerial: "Serial", trace.CollectorParallel: "Parallel",
+	trace.CollectorG1: "G1"}

@@ -41,11 +41,11 @@ func FitPauses(t *lifetimes.Tape) *PauseModel {
 		case e.Kind == trace.PauseFull:
 			fx, fy = append(fx, [3]float64{1, 0, 8 * float64(e.EdenAfter+e.SurvivorAfter+e.OldAfter)}), append(fy,
 				seconds)
-		case e.Kind == trace.PauseYoung && e.Exact && i > 0:
+		case collected(e.Kind) && e.Exact && i > 0:
 			x = append(x, [3]float64{1, float64(e.Survivors), 8 * float64(e.Copied+e.Promoted)})
 			y = append(y, seconds)
 			objects, bytes = objects+float64(e.Survivors), bytes+8*float64(e.Copied+e.Promoted)
-		case e.Kind == trace.PauseYoung && i > 0: // after a full one: how many objects it copied is not recorded
+		case collected(e.Kind) && i > 0: // after a full one: how many objects it copied is not recorded
 			n := 8 * float64(e.SurvivorAfter+e.OldAfter-min(e.OldAfter, e.OldBefore))
 			later, laterY = append(later, [3]float64{1, 0, n}), append(laterY, seconds)
 		}
@@ -79,6 +79,9 @@ func FitPauses(t *lifetimes.Tape) *PauseModel {
 	slices.Sort(m.FullResiduals)
 	return m
 }
+
+// collected says whether a collection is one of young space, or of more without all of it.
+func collected(kind uint64) bool { return kind == trace.PauseYoung || kind == trace.PauseMixed }
 
 func (m *PauseModel) young(objects, bytes float64) float64 {
 	return m.Fixed + m.PerObject*objects + m.PerByte*bytes

@@ -6,7 +6,7 @@ import "slices"
 type Prediction struct {
 	Collector string `json:"collector"` // that is simulated
 	Heap      uint64 `json:"heap"`      // bytes of young generation and old space
-	Young     uint64 `json:"young"`     // bytes: eden and both survivor spaces
+	Young     uint64 `json:"young"`     // bytes: eden and both survivor spaces; of G1, the largest eden
 	Eden      uint64 `json:"eden"`      // bytes
 	Survivor  uint64 `json:"survivor"`  // bytes of one of the two
 	Old       uint64 `json:"old"`       // bytes
@@ -22,7 +22,8 @@ type Prediction struct {
 	Copied    Span `json:"copied_bytes"`           // within young space
 	Promoted  Span `json:"promoted_bytes"`         // by young collections
 	Live      Span `json:"live_bytes"`             // the most that a full collection kept
-	Headroom  Span `json:"headroom"`               // share of old space that the most live bytes leave free
+	// share of old space, or of the heap of G1, that the most live bytes leave free
+	Headroom Span `json:"headroom"`
 
 	TooSmall   bool `json:"too_small"`        // the program runs out of memory
 	MayBeSmall bool `json:"may_be_too_small"` // it does so with some of the deaths that are possible
@@ -76,6 +77,9 @@ func (m *Model) prediction(c Config, runs []figures, drawn int) Prediction {
 	p.Promoted = spanOf(runs, drawn, 0, func(f *figures) float64 { return f.promoted })
 	p.Live = spanOf(runs, drawn, 0, func(f *figures) float64 { return f.live })
 	old := float64(8 * max(1, c.Old))
+	if c.regional() {
+		old = float64(8 * max(1, c.heap()))
+	}
 	p.Headroom = Span{max(0, 1-p.Live.Value/old), max(0, 1-p.Live.High/old), max(0, 1-p.Live.Low/old)}
 	return p
 }

@@ -92,6 +92,9 @@ func (m *Model) measured() figures {
 	last := uint64(0)
 	for i := range m.tape.Epochs {
 		e := &m.tape.Epochs[i]
+		if m.Recorded.regional() && !collected(e.Kind) && e.Kind != trace.PauseFull {
+			continue // a pause of concurrent marking
+		}
 		seconds := float64(e.Pause) / 1e9
 		f.seconds += seconds
 		f.longest = max(f.longest, seconds)
@@ -100,11 +103,12 @@ func (m *Model) measured() figures {
 			f.promoted += 8 * float64(e.OldAfter-min(e.OldAfter, e.OldBefore))
 		}
 		switch e.Kind {
-		case trace.PauseYoung:
+		case trace.PauseYoung, trace.PauseMixed:
 			f.minor++
 		case trace.PauseFull:
 			f.full++
-			if i > 0 && e.JVMGC == last+2 { // Parallel's full collections may follow a young one in the same stop
+			// Parallel's full collections may follow a young one in the same stop.
+			if i > 0 && e.JVMGC == last+2 && !m.Recorded.regional() {
 				f.minor++
 			}
 		}
@@ -207,6 +211,10 @@ func (m *Model) Make(ctx context.Context, h How, configs []Config, done func(flo
 	if h.Mode == ModeProbabilities && slices.ContainsFunc(configs, other) {
 		r.Warnings = append(r.Warnings, "the probabilities are those of the recorded young generation; with another "+
 			"one they differ, which this mode does not know")
+	}
+	if slices.ContainsFunc(append(configs, m.Recorded), func(c Config) bool { return c.regional() }) {
+		r.Warnings = append(r.Warnings, "predictions of G1 are an approximation: G1 chooses the size of eden, and "+
+			"what it collects, by times; pauses of marking are not in the figures")
 	}
 	if !m.Known {
 		r.Warnings = append(r.Warnings, "no full collection was recorded, so it is not known when objects in old "+

@@ -3,6 +3,8 @@ package whatif
 import (
 	"context"
 	"slices"
+
+	"github.com/heapcam/heapcam/trace"
 )
 
 // Request is what to predict. Sizes are in bytes.
@@ -19,6 +21,22 @@ type Request struct {
 func (m *Model) Answer(ctx context.Context, q Request, done func(float64)) (*Report, error) {
 	if q.Collector == 0 {
 		q.Collector = m.Recorded.Collector
+	}
+	configs, err := m.requested(&q)
+	if err != nil {
+		return nil, err
+	}
+	r, err := m.Make(ctx, q.How.fill(), configs, done)
+	if (err == nil && q.Goal != Goal{}) {
+		r.Goal = q.Goal.Answer(r.Configurations)
+	}
+	return r, err
+}
+
+// requested gives the configurations that a request is for.
+func (m *Model) requested(q *Request) ([]Config, error) {
+	if q.Collector == trace.CollectorG1 {
+		return m.requestG1(q)
 	}
 	goal := q.Goal != Goal{}
 	young := q.Young
@@ -62,11 +80,7 @@ func (m *Model) Answer(ctx context.Context, q Request, done func(float64)) (*Rep
 	if len(configs) == 0 {
 		return nil, ErrNoConfig
 	}
-	r, err := m.Make(ctx, q.How.fill(), configs, done)
-	if err == nil && goal {
-		r.Goal = q.Goal.Answer(r.Configurations)
-	}
-	return r, err
+	return configs, nil
 }
 
 // live gives the bytes that live at most, as far as the recorded configuration shows it, at least 1 MiB.

@@ -21,12 +21,13 @@ type Input struct {
 
 // Config is a heap of fixed sizes. Sizes are in words.
 type Config struct {
-	Collector           uint64 // trace.CollectorSerial or trace.CollectorParallel
+	Collector           uint64 // trace.CollectorSerial, CollectorParallel or CollectorG1
 	Eden, Survivor, Old uint64
 	Threshold           int // collections that an object survives in young space, 0 to 15
 	// Follow says that a full collection follows a young one if the next promotions are not expected to fit: Parallel
 	// of JDKs before 17. Newer ones wait for the next failed allocation.
 	Follow bool
+	Regional
 }
 
 // Young is the size of the young generation in words.
@@ -87,6 +88,9 @@ type young struct {
 
 // Simulate runs in through a heap. seed decides which objects are promoted when a survivor space overflows.
 func Simulate(in *Input, c Config, seed uint64) *Outcome {
+	if c.regional() {
+		return simulateG1(in, c, seed)
+	}
 	s := &simulator{in: in, c: c, seed: seed, out: &Outcome{Exhausted: Never}, limit: c.Threshold}
 	for i := range in.Initial {
 		s.old = append(s.old, uint32(i))
@@ -160,8 +164,11 @@ func (s *simulator) edenFull() uint64 { return s.base + s.direct + s.c.Eden - mi
 
 // tooLarge says whether an object of so many words goes directly to old space.
 func (s *simulator) tooLarge(words uint64) bool {
-	if s.c.Collector == trace.CollectorParallel {
+	switch s.c.Collector {
+	case trace.CollectorParallel:
 		return words >= s.c.Eden/2
+	case trace.CollectorG1:
+		return words >= max(1, s.c.Region/2)
 	}
 	return words > s.c.Eden
 }
@@ -293,7 +300,7 @@ func (s *simulator) minor(now uint64) bool {
 	s.base, s.direct, s.first = now, 0, s.next
 	s.oldUsed += step.Promoted
 	s.promoted.sample(float64(step.Promoted))
-	if s.c.Collector == trace.CollectorSerial {
+	if s.c.Collector != trace.CollectorParallel {
 		s.limit = s.adapt(&ages)
 	}
 	step.After = s.fromUsed + s.oldUsed

@@ -20,10 +20,15 @@ func (r *Report) WriteText(w io.Writer) {
 		ui.Field(w, "Cause", ui.Flowf("%s.", ui.Flow(ui.Prose(why))))
 	}
 	ui.Section(w, "Recorded configuration")
-	ui.Field(w, "Heap", ui.Flowf("%s collector, %s young (eden %s, two survivor spaces of %s), %s old, tenuring "+
-		"threshold %d", c.Recorded.Collector, bytes(c.Recorded.Young), bytes(c.Recorded.Eden),
-		bytes(c.Recorded.Survivor),
-		bytes(c.Recorded.Old), c.Recorded.Tenuring))
+	if c.Recorded.config.regional() {
+		ui.Field(w, "Heap", ui.Flowf("G1 collector, %s in regions of %s, eden of %s to %s", bytes(c.Recorded.Heap),
+			bytes(8*c.Recorded.config.Region), bytes(8*c.Recorded.config.Least), bytes(c.Recorded.Eden)))
+	} else {
+		ui.Field(w, "Heap", ui.Flowf("%s collector, %s young (eden %s, two survivor spaces of %s), %s old, tenuring "+
+			"threshold %d", c.Recorded.Collector, bytes(c.Recorded.Young), bytes(c.Recorded.Eden),
+			bytes(c.Recorded.Survivor),
+			bytes(c.Recorded.Old), c.Recorded.Tenuring))
+	}
 	ui.Field(w, "Recording", ui.Flowf("%s at depth %s; the program allocated %s", ui.Flow(ui.Seconds(r.Seconds)),
 		r.Depth, bytes(r.Allocated)))
 	t := ui.NewColumns(2, "", ">MEASURED", ">PREDICTED", ">INTERVAL", ">OFF")

@@ -62,7 +62,7 @@ var exitDocs = []struct{ code, meaning string }{
 	{"10", "There is no room: the disk is full, or all incidents together reach `--max-incidents-size`."},
 	{"11", "`leaks` with one of these flags cannot tell whether the program leaks: the recording is too short or " +
 		"damaged. `lifetimes` and `whatif` end so if the recording lacks what they need: objects, collections, or " +
-		"the Serial or Parallel collector."},
+		"the Serial, Parallel or G1 collector."},
 	{"125", "`run`: heapcam itself failed."},
 	{"126", "`run`: the command is not executable."},
 	{"127", "`run`: the command does not exist."},
@@ -175,7 +175,8 @@ func unpredictable(err error) int {
 	var factor *whatif.FactorError
 	var size *whatif.SizeError
 	switch {
-	case errors.As(err, &factor), errors.As(err, &size), errors.Is(err, whatif.ErrNoConfig):
+	case errors.As(err, &factor), errors.As(err, &size), errors.Is(err, whatif.ErrNoConfig),
+		errors.Is(err, whatif.ErrG1):
 		return exitUsage
 	case errors.Is(err, lifetimes.ErrNoObjects), errors.Is(err, lifetimes.ErrNoCollections),
 		errors.Is(err, whatif.ErrCollector), errors.Is(err, whatif.ErrNoYoung):

@@ -19,6 +19,7 @@ func TestExitCode(t *testing.T) {
 		svc.ErrInstalled: exitUsage, &svc.PackagedError{}: exitUsage, &svc.PlaceError{}: exitUsage,
 		collection.NotThere("collection 7"): exitNotFound, ringstore.ErrIncidentRoom: exitNoRoom,
 		&whatif.FactorError{}: exitUsage, &whatif.SizeError{}: exitUsage, whatif.ErrNoConfig: exitUsage,
+		whatif.ErrG1:           exitUsage,
 		lifetimes.ErrNoObjects: exitUnclear, lifetimes.ErrNoCollections: exitUnclear,
 		whatif.ErrCollector: exitUnclear, whatif.ErrImplausible: exitDamaged,
 		noAgent("/run/heapcam.sock", fs.ErrPermission): exitDenied,

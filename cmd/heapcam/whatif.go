@@ -41,8 +41,10 @@ by more than 15 %, the model does not fit the program, and the verb says why.
 
 Each prediction has an interval, because the recording shows only between which collections an object died. The verb
 assumes heap sizes that never change. So record with the Serial or the Parallel collector, and with fixed sizes: -Xms
-equal to -Xmx, -Xmn, and -XX:-UseAdaptiveSizePolicy. Choose an old space so small that full collections happen. With
-depth full the verb can predict young generations down to 1/32 of the recorded one, with depth survivors down to 1/4.
+equal to -Xmx, -Xmn, and -XX:-UseAdaptiveSizePolicy. G1 chooses its sizes by the length of its pauses, so its
+predictions are only approximate: ask for heaps with --heap, and for a fixed size of eden with --young. Choose an old
+space so small that full collections happen. With depth full the verb can predict young generations down to 1/32 of the
+recorded one, with depth survivors down to 1/4.
 
 --mode chooses what the verb predicts from. observed uses each object's birth, size and death. lifetimes forgets when
 objects were born. generated draws objects from the distribution of sizes and lifetimes. probabilities knows only which
@@ -69,7 +71,8 @@ smallest heap that meets the goal at the upper end of its interval. ` + fileHelp
 	f.IntVar(&o.tenuring, "tenuring", -1, "Collections that an object survives before it is promoted, 0 to 15. "+
 		"Default: "+
 		"the recorded one.")
-	f.StringVar(&o.collector, "collector", "", "Collector to simulate: parallel or serial. Default: the recorded one.")
+	f.StringVar(&o.collector, "collector", "", "Collector to simulate: parallel, serial or, approximately, "+
+		"g1. Default: the recorded one.")
 	f.StringVar(&o.mode, "mode", "observed", "What to predict from: observed, lifetimes, generated or probabilities.")
 	f.IntVar(&o.seeds, "seeds", 0, "Number of inputs to draw, 1 to 100; 0 = 3 with mode observed, else 5.")
 	f.StringVar(&o.marked, "marked", "", "Share of eden that a young collection finds alive, such as 5%, with mode "+
@@ -120,11 +123,9 @@ func (o *whatifOptions) request(c *cobra.Command) (r whatif.Request, err error) 
 	case "serial":
 		r.Collector = trace.CollectorSerial
 	case "g1":
-		return r, usage("--collector g1: heapcam cannot predict G1, which changes its sizes all the time; parallel " +
-			"and " +
-			"serial can be predicted")
+		r.Collector = trace.CollectorG1
 	default:
-		return r, usage("--collector %s: it must be parallel or serial", o.collector)
+		return r, usage("--collector %s: it must be parallel, serial or g1", o.collector)
 	}
 	if r.Tenuring = o.tenuring; c.Flags().Changed("tenuring") && (o.tenuring < 0 || o.tenuring > 15) {
 		return r, usage("--tenuring %d: it must be from 0 to 15", o.tenuring)
