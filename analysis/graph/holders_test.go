@@ -167,6 +167,22 @@ var knownGraphs = map[string]struct {
 	"linked queue": {func(p *program) {
 		p.Set(p.class("app/Work", "queue"), "queue", p.linked(p.leak(500)))
 	}, []string{"100.0 %  static app.Work.queue, then LinkedList.first → Node.next ×2 → Node.item"}},
+	"queue in a tree": {func(p *program) {
+		p.Class("java/util/TreeMap", "root")
+		p.Class("java/util/TreeMap$Entry", "key", "value", "left", "right")
+		var entries []int
+		for i, o := range p.leak(500) {
+			e := p.New("java/util/TreeMap$Entry")
+			p.Set(e, "value", o)
+			if i > 0 {
+				p.Set(entries[(i-1)/2], [...]string{"right", "left"}[i%2], e)
+			}
+			entries = append(entries, e)
+		}
+		tree := p.New("java/util/TreeMap")
+		p.Set(tree, "root", entries[0])
+		p.Set(p.class("app/Work", "byTime"), "byTime", tree)
+	}, []string{"100.0 %  static app.Work.byTime → TreeMap.root, then Entry.left/right ×2 → Entry.value"}},
 	"cache of caches": {func(p *program) {
 		var inner []int
 		for range 25 {

@@ -130,8 +130,12 @@ func (p *Path) Text() ui.Text {
 	case p.From == None:
 		parts = append(parts, RootText(&p.Root))
 	}
-	for k := range hops {
-		parts = append(parts, hops[k].text())
+	for len(hops) > 0 {
+		t, n := branch(hops)
+		if n == 0 {
+			t, n = hops[0].text(), 1
+		}
+		parts, hops = append(parts, t), hops[n:]
 	}
 	if p.Left > 0 {
 		at := len(parts) / 2
@@ -157,10 +161,38 @@ func (p *Path) pattern() ui.Text {
 	for i := range q.Hops {
 		q.Hops[i].Times = min(q.Hops[i].Times, 2)
 	}
+	for i := 0; i < len(q.Hops); i++ {
+		if _, n := branch(q.Hops[i:]); n > 0 { // the depth in a tree is like the length of a list
+			for k := range n {
+				q.Hops[i+k].Times = 2 * int(b2u(k == 0))
+			}
+			i += n - 1
+		}
+	}
 	if p.Left > 0 { // the list is so long, or so mixed, that only its ends can be compared
 		q.Hops = slices.Concat(q.Hops[:4], q.Hops[len(q.Hops)-4:])
 	}
 	return q.Text()
+}
+
+// branch writes the way through a tree as one part, where hops change between fields of one class that all lead to
+// objects of that class: which ones differs from one object to another. n is how many hops that are, 0 if it is none.
+func branch(hops []Hop) (t ui.Text, n int) {
+	var fields []string
+	times := 0
+	for n+1 < len(hops) && hops[n].Shape == hops[0].Shape && hops[n+1].Shape == hops[0].Shape && !hops[n].Static() &&
+		hops[n].Shape.Kind != references.ObjectArray && hops[n].Field.Strength == references.Strong {
+		if f := hops[n].Field.Name; !slices.Contains(fields, f) {
+			fields = append(fields, f)
+		}
+		times += hops[n].Times
+		n++
+	}
+	if len(fields) < 2 {
+		return "", 0
+	}
+	slices.Sort(fields)
+	return ui.Sprintf("%s.%s ×%d", Simple(hops[0].Shape.Name), strings.Join(fields, "/"), times), n
 }
 
 // text writes one hop.

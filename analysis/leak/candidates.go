@@ -38,6 +38,9 @@ func (h *detector) candidates(r *heap.Symbols) []candidate {
 			all = append(all, candidate{key: k, s: s})
 		}
 		hk := own(r, k.Frame)
+		if hk.number > 0 { // a line may call twice what allocates
+			hk.bci = 0
+		}
 		heads[hk] = append(heads[hk], k)
 	}
 	methods, lines := map[line][]sites.Key{}, map[line]int{}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/history"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -119,6 +120,7 @@ func (h *detector) fills(r *heap.Cursor, x *heads) []*structure {
 		h.YoungLive(r.Symbols, func(s *history.Series, y *heap.Sample) { young[s] += float64(y.Size) * y.Weight })
 	}
 	sum := 0.0
+	done := h.doneBefore(x, at, since)
 	for k, s := range h.Sites {
 		var then, now, n float64
 		for i, c := range s.At {
@@ -137,6 +139,9 @@ func (h *detector) fills(r *heap.Cursor, x *heads) []*structure {
 			continue
 		}
 		sum += now
+		if done[k] {
+			continue
+		}
 		head := x.of(k.Frame)
 		g := by[head]
 		if g == nil {
@@ -173,6 +178,63 @@ func (h *detector) fills(r *heap.Cursor, x *heads) []*structure {
 		return cmp.Or(cmp.Compare(b.late, a.late), cmp.Compare(a.head, b.head))
 	})
 	return all
+}
+
+// gain is how many samples a site got since the heap began to fill up, while the newest half of what was added came,
+// and while the newest quarter did.
+type gain [3]float64
+
+// doneBefore gives the sites that had stopped to grow before the heap was full, as a large table that is loaded at the
+// start: they take room, but something else filled the rest. While the newest half or quarter was added, they got fewer
+// samples than chance gives one that grows at lateRate of the heap's own pace: in one of a hundred such. Sites of the
+// same method are done with them if they got none. None is done if all are.
+func (h *detector) doneBefore(x *heads, at, since int) map[sites.Key]bool {
+	half := h.filling(at, since)
+	from := [...]int{since, half, h.filling(at, half)}
+	gains, sum := map[sites.Key]gain{}, gain{}
+	for k, s := range h.Sites {
+		var g gain
+		for i, c := range s.At {
+			for part := range g {
+				if int(c) > from[part] && int(c) <= at {
+					g[part] += float64(s.Samples[i])
+				}
+			}
+		}
+		gains[k] = g
+		for part := range g {
+			sum[part] += max(0, g[part])
+		}
+	}
+	done, with := map[sites.Key]bool{}, map[string]bool{}
+	for k, g := range gains {
+		for part := 1; part < len(g) && sum[0] > 0; part++ {
+			if g[0] <= 0 || stats.PoissonAtMost(lateRate*g[0]*sum[part]/sum[0], max(0, g[part])) < 0.01 {
+				done[k] = true
+				with[x.of(k.Frame)] = true
+			}
+		}
+	}
+	for k, g := range gains {
+		if g[2] <= 0 && sum[2] > 0 && with[x.of(k.Frame)] {
+			done[k] = true
+		}
+	}
+	if len(done) == len(gains) {
+		clear(done)
+	}
+	return done
+}
+
+// filling gives the collection from which on the newest half of what was added after since came.
+func (h *detector) filling(at, since int) int {
+	half := (h.level(max(0, since)) + h.level(at)) / 2
+	for i := at; i > since; i-- {
+		if h.level(i) <= half {
+			return i
+		}
+	}
+	return since
 }
 
 // fill completes a structure that fills the heap: its growth in w seconds.

@@ -80,6 +80,37 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// TestFullBesideTable: a table that is loaded first and stays is larger than the leak that fills the rest, and in the
+// same method, but does not fill the heap.
+func TestFullBesideTable(t *testing.T) {
+	r, h := ramped(trace.PauseFull, func(i int) float64 {
+		if i < 5 {
+			return 10 + float64(i)*10
+		}
+		return min(50+float64(i-4)*2.9, 96)
+	})
+	r.Methods[1] = trace.Method{ID: 1, Class: "La/Call;", Name: "<init>"}
+	r.Methods[2] = trace.Method{ID: 2, Class: "La/Tariff;", Name: "<init>"}
+	r.Methods[4] = trace.Method{ID: 4, Class: "La/A;", Name: "main"}
+	for i := range uint64(2) {
+		r.Frames[i+1] = trace.Frame{ID: i + 1, Method: i + 1, Parent: 4}
+	}
+	r.Frames[4] = trace.Frame{ID: 4, Method: 4}
+	leak, table := make([]float64, 100), make([]float64, 100)
+	for i := range leak {
+		leak[i], table[i] = min(max(0, float64(i-4)*2.9), 46)*(1<<20), min(float64(i)*10, 40)*(1<<20)
+	}
+	h.Sites[key(1)], h.Sites[key(2)] = dense(leak), dense(table)
+	l := h.Report(&r.Cursor)
+	if len(l.Verdicts) != 1 || l.Verdicts[0].Kind != KindFills || len(l.Verdicts[0].Members) != 1 ||
+		l.Verdicts[0].Place.Class != "a.Call" {
+		t.Fatalf("%+v", l.Verdicts)
+	}
+	if x := l.Verdicts[0].HeapShare; x < 0.4 || x > 0.55 {
+		t.Errorf("it has %v of the heap", x)
+	}
+}
+
 // TestStructures: sites of one method that grow as fast are one verdict, the constructor's caller is its method, and a
 // site that is slower by far is another.
 func TestStructures(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
@@ -31,7 +32,7 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 	}
 	h.scale(r, named)
 	h.scale(r, others)
-	structures := h.structures(heads, named, others)
+	structures := h.byHolder(h.structures(heads, named, others))
 	fills := h.fills(r, heads)
 	structures = slices.DeleteFunc(structures, func(s *structure) bool {
 		return slices.ContainsFunc(fills, func(f *structure) bool { return f.head == s.head })
@@ -67,6 +68,31 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 	l.Misses = h.misses(r, heads, others, append(fills, structures...), verdicts[:min(len(verdicts), most)])
 }
 
+// byHolder joins structures that one object holds, such as the table of a map: they are one data structure, wherever
+// their parts are allocated. The fastest gives it its name. A path to the holder that leads through an array does not
+// say which object it is.
+func (h *detector) byHolder(all []*structure) []*structure {
+	if h.Holder == nil || len(all) < 2 {
+		return all
+	}
+	slices.SortStableFunc(all, func(a, b *structure) int { return cmp.Compare(b.slope, a.slope) })
+	by := map[string]*structure{}
+	return slices.DeleteFunc(all, func(s *structure) bool {
+		holder, _, ok := strings.Cut(string(h.Holder(s.keys)), ", then ")
+		if !ok || strings.Contains(holder, "[]") {
+			return false
+		}
+		first := by[holder]
+		if first == nil {
+			by[holder] = s
+			return false
+		}
+		first.join(&s.growth)
+		first.members, first.keys = append(first.members, s.members...), append(first.keys, s.keys...)
+		return true
+	})
+}
+
 // test judges all candidates. Of those that are not named, the second list has what grew.
 func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 	all := h.candidates(r.Symbols)
@@ -79,6 +105,9 @@ func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 		}
 		if c.growth = h.judge(c.s); h.late && h.replaces(r.Symbols, c) {
 			c.p, c.why = 1, whyReplaced
+		}
+		if h.Soft != nil && c.p <= significance && h.Soft(c.keys()) {
+			c.p, c.why, c.refuted = 1, whySoft, true
 		}
 		if c.refuted {
 			refuted[c.key] = true

@@ -172,6 +172,9 @@ type Options struct {
 	// Holder names what holds the objects of these sites, from a listing of references; "" if it is not known. nil:
 	// there is no listing.
 	Holder func([]sites.Key) ui.Flow
+	// Soft says of sites whether a listing of references shows that soft ones alone hold most of their objects. It may
+	// be nil.
+	Soft func([]sites.Key) bool
 	// Unreached gives the ids of the samples that the reference listing after a collection did not reach: those are
 	// dead. nil: there is none that says it. The function may be nil, too.
 	Unreached func(gc uint64) map[uint64]bool

@@ -65,3 +65,22 @@ func TestPartOfVerdict(t *testing.T) {
 		}
 	}
 }
+
+// TestManySamples: a leak of so many objects, each of them sampled, has not stopped; nor has one of few.
+func TestManySamples(t *testing.T) {
+	for _, n := range []float64{600, 30_000} {
+		var at, samples []float64
+		for i := range 60 {
+			at, samples = append(at, float64(i)), append(samples, n/60*float64(i))
+		}
+		if stopped(at, samples) {
+			t.Errorf("%v samples: stopped", n)
+		}
+		for i := 48; i < 60; i++ {
+			samples[i] = samples[48]
+		}
+		if !stopped(at, samples) {
+			t.Errorf("%v samples: goes on", n)
+		}
+	}
+}

@@ -106,7 +106,7 @@ func (h *detector) structures(x *heads, named, others []candidate) (all []*struc
 	}
 	for i := range others {
 		c := &others[i]
-		if c.members != nil || c.refuted || c.why != whyChance || taken[c.key] {
+		if c.members != nil || c.refuted || c.why != whyChance || taken[c.key] || c.slope <= 0 {
 			continue
 		}
 		head := x.of(c.key.Frame)
@@ -164,10 +164,13 @@ func (h *detector) beside(x *heads, all []candidate) {
 	}
 	for i := range all {
 		c := &all[i]
-		if c.settled || c.p > significance || len(known) == 0 {
+		if c.p > significance || len(known) == 0 {
 			continue
 		}
 		for _, o := range known[x.of(c.key.Frame)] {
+			if c.settled && o.why != whySoft { // the soft references themselves, and what they are in, live
+				continue
+			}
 			more := math.Inf(1)
 			if o.key.Class != c.key.Class || !own(x.r, o.key.Frame).same(own(x.r, c.key.Frame)) {
 				more = alike
@@ -217,6 +220,9 @@ func (s *structure) add(h *detector, r *heap.Symbols, c *candidate, taken map[si
 		if live > 0 {
 			share = max(0, x.LiveBytes) / live
 		}
+		if share == 0 { // of the same line, but nothing of it is left
+			continue
+		}
 		s.put(r, k, x, share*c.slope, share*c.grown)
 	}
 }
@@ -224,7 +230,7 @@ func (s *structure) add(h *detector, r *heap.Symbols, c *candidate, taken map[si
 // put adds a site to the member that it belongs to.
 func (s *structure) put(r *heap.Symbols, k sites.Key, x *history.Series, slope, grown float64) {
 	at := own(r, k.Frame)
-	i := slices.IndexFunc(s.members, func(m *part) bool { return m.class == k.Class && m.line == at })
+	i := slices.IndexFunc(s.members, func(m *part) bool { return m.class == k.Class && m.line.same(at) })
 	if i < 0 {
 		s.members = append(s.members, &part{class: k.Class, line: at, key: k, bytes: -1})
 		i = len(s.members) - 1
@@ -266,7 +272,7 @@ func threadOf(r *heap.Cursor, h *detector, keys []sites.Key) string {
 func (s *structure) shared(r *heap.Symbols, m *part, site []sites.StackFrame) []sites.StackFrame {
 	first, n := sites.Own(site), len(site)
 	for _, k := range s.keys {
-		if k.Class != m.class || own(r, k.Frame) != m.line {
+		if k.Class != m.class || !m.line.same(own(r, k.Frame)) {
 			continue
 		}
 		o := sites.Stack(r, k.Frame, sites.MaxFrames)

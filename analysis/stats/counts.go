@@ -2,11 +2,17 @@ package stats
 
 import "math"
 
-// PoissonAtMost is the probability that a Poisson count of a mean is k or less.
+// PoissonAtMost is the probability that a Poisson count of a mean is k or less. For large means, whose terms are too
+// small for a float64, it is the approximation of Wilson and Hilferty.
 func PoissonAtMost(mean, k float64) float64 {
+	if mean > 500 {
+		n := 9 * (k + 1)
+		z := (math.Cbrt(mean/(k+1)) - 1 + 1/n) * math.Sqrt(n)
+		return math.Erfc(z/math.Sqrt2) / 2
+	}
 	term := math.Exp(-mean)
 	sum := term
-	for i := 1.0; i <= k && i < 10000; i++ {
+	for i := 1.0; i <= k && i < 2000; i++ {
 		term *= mean / i
 		sum += term
 	}

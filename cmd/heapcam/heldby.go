@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace/references"
 )
 
 // mostHeld is the share of a data structure that one holder has if a verdict names it, mostOfClass the share of all
@@ -22,11 +24,12 @@ const (
 	mostOfClass = 0.8
 )
 
-// heldBy names what holds most of what sites allocated, by a reference listing of a recording: the newest one after a
-// collection whose state is known. In a storm there may be none: then the newest one tells who holds all objects of
-// the classes. It gives "" if there is no listing, if it cannot be read, or if no holder has most of it. The listing is
-// read when the first verdict asks.
-func heldBy(rec *ringstore.Recording) func([]sites.Key) ui.Flow {
+// heldBy gives two functions of sites. The first names what holds most of what they allocated, by a reference listing
+// of a recording: the newest one after a collection whose state is known. In a storm there may be none: then the newest
+// one tells who holds all objects of the classes. It gives "" if there is no listing, if it cannot be read, or if no
+// holder has most of it. The second says whether soft references alone hold most of what is reached of it. The listing
+// is read when the first verdict asks.
+func heldBy(rec *ringstore.Recording) (holder func([]sites.Key) ui.Flow, soft func([]sites.Key) bool) {
 	load := sync.OnceValues(func() (*retention.Heap, *heap.View) {
 		reaches, done, err := settledReaches(rec)
 		defer done()
@@ -50,24 +53,53 @@ func heldBy(rec *ringstore.Recording) func([]sites.Key) ui.Flow {
 		}
 		return nil, nil
 	})
-	return func(keys []sites.Key) ui.Flow {
+	holder = func(keys []sites.Key) ui.Flow {
 		h, v := load()
 		if h == nil {
 			return ""
 		}
-		frames, classes := map[uint64]bool{}, map[string]bool{}
-		for _, k := range keys {
-			frames[k.Frame], classes[k.Class.Name] = true, true
-		}
 		if v == nil {
+			classes := map[string]bool{}
+			for _, k := range keys {
+				classes[k.Class.Name] = true
+			}
 			return holderOfClasses(h, slices.Sorted(maps.Keys(classes)))
 		}
-		held := h.Graph.Holders(h.Sampled(v, func(s *heap.Sample) bool { return frames[s.Frame] }))
+		held := h.Graph.Holders(sampledAt(h, v, keys))
 		if len(held.Holders) == 0 || held.Holders[0].Share < mostHeld {
 			return ""
 		}
 		return holderFlow(held.Holders[0].Text())
 	}
+	soft = func(keys []sites.Key) bool {
+		h, v := load()
+		return h != nil && v != nil && softly(h.Graph, sampledAt(h, v, keys))
+	}
+	return holder, soft
+}
+
+// sampledAt gives the samples of sites that are in a reference listing.
+func sampledAt(h *retention.Heap, v *heap.View, keys []sites.Key) []graph.Member {
+	frames := map[uint64]bool{}
+	for _, k := range keys {
+		frames[k.Frame] = true
+	}
+	return h.Sampled(v, func(s *heap.Sample) bool { return frames[s.Frame] })
+}
+
+// softly says whether soft references alone hold more than half of what is alive of a set.
+func softly(g *graph.Graph, set []graph.Member) bool {
+	soft, all := 0.0, 0.0
+	for _, m := range set {
+		switch s, ok := g.Strength(m.Object); {
+		case !ok || !g.Live(m.Object):
+			continue
+		case s == references.Soft:
+			soft += m.Weight
+		}
+		all += m.Weight
+	}
+	return 2*soft > all
 }
 
 // holderOfClasses names what holds nearly all objects of these classes, whichever site allocated them.
@@ -84,10 +116,21 @@ func holderOfClasses(h *retention.Heap, classes []string) ui.Flow {
 		ui.Flow(ui.Share(held.Holders[0].Share)))
 }
 
-// holderFlow lets a holder be broken into lines, unless a name in it may hold blanks: it could begin a line.
+// ourWords are the parts of a holder's text that are not names from the recording: only their blanks break lines.
+var ourWords = regexp.MustCompile(`^static | → static | → … \d+ more references … → | → |, then | ×\d+|` +
+	`^class |, in other ways, each below \d+ %$| \((?:` + joined(references.StrengthNames[:]) + `)\)|` +
+	`^\((?:` + joined(references.RootKindNames[:]) + `)(?: of thread)?\)? |[^\\ ]"\) `)
+
+// joined makes an alternative of names.
+func joined(names []string) string { return strings.Join(names, "|") }
+
+// holderFlow lets a holder be broken into lines, but not at a blank in a name: it could begin a line.
 func holderFlow(t ui.Text) ui.Flow {
-	if strings.Contains(strings.NewReplacer(" → ", "", ", then ", "", "static ", "").Replace(string(t)), " ") {
-		return ui.Flowf("%s", t)
+	var f ui.Flow
+	last := 0
+	for _, at := range ourWords.FindAllStringIndex(string(t), -1) {
+		f += ui.Flowf("%s", t[last:at[0]]) + ui.Flow(t[at[0]:at[1]])
+		last = at[1]
 	}
-	return ui.Flow(t)
+	return f + ui.Flowf("%s", t[last:])
 }

@@ -150,7 +150,15 @@ func heapcam(args ...string) (out string, code int) {
 func TestHolderFlow(t *testing.T) {
 	for text, want := range map[ui.Text]ui.Flow{
 		"static A.log → ArrayList.elementData, then []": "static A.log → ArrayList.elementData, then []",
-		"static A.x → No leak found":                    `static\x20A.x\x20→\x20No\x20leak\x20found`,
+		"static A.x → No leak found":                    `static A.x → No\x20leak\x20found`,
+		"static A.t → TreeMap.root, then Entry.left/right ×16 → Entry.value": "static A.t → TreeMap.root, then " +
+			"Entry.left/right ×16 → Entry.value",
+		`(thread "No leak found") Thread.x (soft) → A.y`: `(thread "No\x20leak\x20found") Thread.x (soft) → A.y`,
+		`(stack local of thread "a\") x") A.run:3`:       `(stack local of thread "a\")\x20x") A.run:3`,
+		"(JNI global) A.log → static A.x":                "(JNI global) A.log → static A.x",
+		"static A.x → Node.next ×16 → … 9 more references … → A.y": "static A.x → Node.next ×16 → " +
+			"… 9 more references … → A.y",
+		"class A b, in other ways, each below 5 %": `class A\x20b, in other ways, each below 5 %`,
 	} {
 		if got := holderFlow(text); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
