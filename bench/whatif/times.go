@@ -25,13 +25,17 @@ func (b *bench) times(ps []program) error {
 		for i := range rep.Configurations {
 			c := &rep.Configurations[i]
 			r, ok := b.done[key(p.name, int(c.Young>>20), int(c.Old>>20))]
-			if !ok || r.Longest == 0 || r.Exit != 0 || c.TooSmall {
+			if !ok || r.Minor+r.Full == 0 || r.Exit != 0 || c.TooSmall {
 				continue
 			}
 			mine.total.add(r.GCSeconds, c.GCSeconds)
-			mine.longest.add(r.Longest, c.Longest)
-			fmt.Printf("| %s | %d + %d | %.0f | %s | %.0f | %s |\n", p.name, r.Young, r.Old, 1000*r.GCSeconds,
-				milliseconds(c.GCSeconds), 1000*r.Longest, milliseconds(c.Longest))
+			longest := "–"
+			if r.Longest > 0 { // older results have none
+				mine.longest.add(r.Longest, c.Longest)
+				longest = fmt.Sprintf("%.0f", 1000*r.Longest)
+			}
+			fmt.Printf("| %s | %d + %d | %.0f | %s | %s | %s |\n", p.name, r.Young, r.Old, 1000*r.GCSeconds,
+				milliseconds(c.GCSeconds), longest, milliseconds(c.Longest))
 		}
 		for _, row := range rep.Check.Rows {
 			if row.What == whatif.RowSeconds || row.What == whatif.RowLongest {
