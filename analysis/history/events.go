@@ -8,11 +8,11 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Birth counts the samples of a site that were taken in the phase before a collection, and those of them that live at
-// the end of the window, as far as is known.
+// Birth counts the samples of a site that were taken in the phase before a collection, those of them that have survived
+// one, and those that live at the end of the window, as far as is known.
 type Birth struct {
-	Gc           uint64
-	Taken, Alive float64
+	Gc                     uint64
+	Taken, Survived, Alive float64
 }
 
 // mostPhases is how many phases' births are kept, from a window's start on: batches that end are found where old
@@ -34,6 +34,18 @@ func (s *Series) Sampled(gc uint64, t float64, keep bool) {
 		return
 	}
 	s.Births = append(s.Births, Birth{Gc: gc, Taken: 1})
+}
+
+// survived counts a sample of the phase before collection gc that has survived one.
+func (s *Series) survived(gc uint64) {
+	if i, ok := s.birth(gc); ok {
+		s.Births[i].Survived++
+	}
+}
+
+// birth finds the births of the phase before collection gc.
+func (s *Series) birth(gc uint64) (i int, ok bool) {
+	return slices.BinarySearchFunc(s.Births, gc, func(b Birth, gc uint64) int { return int(int64(b.Gc) - int64(gc)) })
 }
 
 // Event is a change of a series at a time: a sample that lasts, or the death of one that did.

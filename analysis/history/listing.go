@@ -52,9 +52,7 @@ func (h *Tracker) Survivors(r *heap.Cursor) {
 			continue
 		}
 		x.Survived = append(x.Survived, h.bornAt(s))
-		if i, ok := slices.BinarySearchFunc(x.Births, s.Birth, func(b Birth, gc uint64) int {
-			return int(int64(b.Gc) - int64(gc))
-		}); ok {
+		if i, ok := x.birth(s.Birth); ok {
 			x.Births[i].Alive++
 		}
 	}

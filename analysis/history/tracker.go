@@ -214,6 +214,7 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 	}
 	for _, s := range r.Resolved {
 		h.young[s.ID] = first{s: s, at: int32(i), t: h.bornAt(s)}
+		h.site(r.Symbols, s).survived(s.Birth)
 	}
 	h.forsake(r, int32(i))
 	for _, s := range r.Died {

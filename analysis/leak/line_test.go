@@ -1,6 +1,7 @@
 package leak
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis/sites"
@@ -83,6 +84,27 @@ func TestByHolder(t *testing.T) {
 		}
 		if v := l.Verdicts[0]; len(v.Members) != 3-c.want || c.want == 1 && v.LiveSamples < 650 {
 			t.Errorf("%s: %d samples of %+v", name, v.LiveSamples, v.Members)
+		}
+	}
+}
+
+// TestEndedExhaustion: the heap of a JVM that has ended does not get full at a time to come.
+func TestEndedExhaustion(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		r, h := world(births(1, 8, forever), every(nil, []float64{50}))
+		for i := range h.Live {
+			h.Live[i] = float64(i+1) * 4e6
+		}
+		if ended {
+			r.End = &trace.End{Reason: trace.EndDeath, Time: 60e9}
+		}
+		l := h.Report(&r.Cursor)
+		if len(l.Verdicts) != 1 {
+			t.Fatalf("%+v", l)
+		}
+		text := string(l.Verdicts[0].Sentence)
+		if strings.Contains(text, " would have been full about ") != ended || strings.Contains(text, ", at ") == ended {
+			t.Errorf("ended %v: %s", ended, text)
 		}
 	}
 }

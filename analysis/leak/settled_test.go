@@ -187,3 +187,19 @@ func TestBeside(t *testing.T) {
 		}
 	}
 }
+
+// TestCopies: what a line makes and drops at once says nothing of what it keeps: older objects of a leak are not dead
+// because a text needed a copy more at first.
+func TestCopies(t *testing.T) {
+	objects := births(1, 8, forever)
+	for _, o := range births(1, 8, lives(0.1)) {
+		if o.born < 20 {
+			objects = append(objects, o)
+		}
+	}
+	r, h := world(objects, every(nil, []float64{55}))
+	l := h.Report(&r.Cursor)
+	if len(l.Verdicts) != 1 || l.Verdicts[0].Kind != KindLeak {
+		t.Errorf("%+v, %+v", l.Verdicts, l.Misses)
+	}
+}

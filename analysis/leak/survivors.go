@@ -36,7 +36,8 @@ func (h *detector) settled() (at float64, ok bool) {
 	return at, at-h.From >= (h.Times[len(h.Times)-1]-h.From)/2
 }
 
-// ages counts what was sampled in each third of the time from the site's first sample up to end, and what of it lives.
+// ages counts what was sampled in each third of the time from the site's first sample up to end and survived a
+// collection, and what of it lives. Copies that a line makes and drops at once say nothing of what it keeps.
 func (h *detector) ages(s *history.Series, end float64) (a ages) {
 	from := h.beginOf(s) // a leak may begin late
 	third := (end - from) / 3
@@ -55,7 +56,7 @@ func (h *detector) ages(s *history.Series, end float64) (a ages) {
 		for k := range a.taken { // evenly over the phase
 			x, y := max(begin, from+float64(k)*third), min(last, from+float64(k+1)*third)
 			if y > x {
-				a.taken[k] += b.Taken * (y - x) / max(last-begin, y-x)
+				a.taken[k] += b.Survived * (y - x) / max(last-begin, y-x)
 			}
 		}
 	}

@@ -236,12 +236,14 @@ func (h *detector) sentence(r *heap.Cursor, s *structure, v *Verdict) ui.Flow {
 	if v.FullIn == nil {
 		return text
 	}
-	at := ui.Flow(" after the end of this recording")
-	if *v.FullIn < 24*3600 {
+	begin, at := ui.Flow("At this rate the heap is full "), ui.Flow(" after the end of this recording")
+	if Ended(r.End) {
+		begin = "At this rate the heap would have been full "
+	} else if *v.FullIn < 24*3600 {
 		end := v.end(r, h).Add(seconds(*v.FullIn)).Round(time.Minute)
 		at += ui.Flowf(", at %s", ui.Flow(end.Local().Format("15:04 MST")))
 	}
-	return text + " " + v.Exhaustion("At this rate the heap is full ", at)
+	return text + " " + v.Exhaustion(begin, at)
 }
 
 // end is when the window ends.

@@ -50,6 +50,13 @@ var table = map[string][]variant{
 		{jdk: "25", gc: "Serial", heap: "128m", seconds: 40, args: []string{"error"},
 			flags: []string{"-XX:+ExitOnOutOfMemoryError"}}},
 	"ParallelDies": {{jdk: "17", gc: "Parallel", heap: "128m", seconds: 40, sampling: "default"}},
+	// of the black-box test: docs/benchmarks/2026-11-26-black-box.md
+	"Tariffs": {{jdk: "17", gc: "G1", heap: "160m", seconds: 55}},
+	"Tags": {{jdk: "17", gc: "Parallel", heap: "256m", seconds: 50},
+		{jdk: "17", gc: "G1", heap: "256m", seconds: 70}},
+	"SoftTiles": {{jdk: "17", gc: "G1", heap: "256m", seconds: 70}},
+	"Layouts":   {{jdk: "25", gc: "Serial", heap: "128m", seconds: 65}},
+	"Shells":    {{jdk: "17", gc: "Serial", heap: "128m", seconds: 50}},
 }
 
 // variants of the covering array: neighbours differ in everything.
