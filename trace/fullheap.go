@@ -36,13 +36,15 @@ func (f *FullHeap) Pause(kind, end, after uint64) {
 func (f *FullHeap) Ended() (at uint64, last bool) { return f.end, f.fulls > 0 }
 
 // Cause says why a JVM that ended without a word most likely ended, where its last collection left a heap of at most
-// maxHeap bytes full; "": it did not.
+// maxHeap bytes full; "": it did not. (A JVM whose main thread dies of an OutOfMemoryError may not be able to say its
+// end: that takes an object.)
 func (f *FullHeap) Cause(maxHeap uint64) string {
 	if f.fulls == 0 || maxHeap == 0 || float64(f.after) < fullShare*float64(maxHeap) {
 		return ""
 	}
 	return fmt.Sprintf("the last full collection left the heap %.0f %% full: out of memory, most likely "+
-		"(ExitOnOutOfMemoryError, CrashOnOutOfMemoryError or a kill)", 100*float64(f.after)/float64(maxHeap))
+		"(an OutOfMemoryError that ended the program, ExitOnOutOfMemoryError, CrashOnOutOfMemoryError or a kill)",
+		100*float64(f.after)/float64(maxHeap))
 }
 
 // End says why a JVM that ended without a word ended, as far as its heap of at most maxHeap bytes shows it: the heap

@@ -25,6 +25,7 @@ func TestFullHeap(t *testing.T) {
 	f.Pause(trace.PauseFull, 10, 97)
 	f.Pause(trace.PauseWalk, 11, 97)
 	check("left the heap 97 % full", true)
+	check("an OutOfMemoryError that ended the program", true)
 	if f.Cause(0) != "" {
 		t.Error("a heap of unknown size is full")
 	}
