@@ -29,6 +29,7 @@ func referenceListings(t *testing.T, dir string) (all []*references.Listing, a *
 		Type:   func(id uint64) (trace.Type, bool) { x, ok := byID[id]; return x, ok },
 		Method: func(id uint64) (trace.Method, bool) { x, ok := methods[id]; return x, ok },
 		Thread: func(id uint64) (trace.Thread, bool) { x, ok := threads[id]; return x, ok }})
+	base := uint64(0)
 	for _, f := range rec.Files {
 		for b, err := range f.Blocks() {
 			if err != nil {
@@ -38,6 +39,7 @@ func referenceListings(t *testing.T, dir string) (all []*references.Listing, a *
 			case trace.KindMeta:
 				if m, err := trace.DecodeMeta(b); err == nil && m.HasJVM {
 					types.SetAlign(m.JVM.Align)
+					base = m.JVM.HeapBase
 				}
 			case trace.KindDefs:
 				d, err := trace.DecodeDefs(b)
@@ -64,6 +66,7 @@ func referenceListings(t *testing.T, dir string) (all []*references.Listing, a *
 					t.Fatal(err)
 				}
 				if l != nil {
+					l.Base = base
 					all = append(all, l)
 				}
 			}
