@@ -104,6 +104,27 @@ func TestOverview(t *testing.T) {
 	p.see("#table", rep.Collections[0].Cause)
 }
 
+// TestStormPage: the first card of a GC storm says what leaks, which share of the growth that is, how much of the time
+// pauses took, and what heapcam took of it.
+func TestStormPage(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "storm")
+	maker := exec.Command("go", "run", "../bench/storm", dir, "300", "10", "20000")
+	maker.Env = append(os.Environ(), "XDG_CACHE_HOME=") // testMain sets it; the compiler's cache is elsewhere
+	if out, err := maker.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p := open(t, view(t, dir))
+	for _, s := range []string{"Leak: ", "Share of the growth", " verdicts: ", "heapcam itself",
+		"All GC pauses together took"} {
+		p.see("#hero", s)
+	}
+	p.see("#hero .storm", "GC pauses took ")
+	p.until("document.querySelector('#headlines li')")
+	p.until("[...document.querySelectorAll('#headlines li')].every(x => !/Frequent GC|Leak Leak/.test(x.innerText))")
+	p.click("#hero .storm a")
+	p.see("#picked", "Selected: collection ")
+}
+
 // TestState: the figures are those of `heapcam group`; rows open; the search finds groups; an error points at its place
 // in the expression. A class name that looks like HTML stays text.
 func TestState(t *testing.T) {
