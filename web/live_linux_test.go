@@ -80,8 +80,8 @@ func TestLive(t *testing.T) {
 	p.see("#live", "Live")
 	p.see("#live", "recording")
 	p.until("document.querySelectorAll('#timeline canvas').length > 0")
-	last := `Number(document.querySelector('main .facts').innerText
-		.match(/\([\d,]+ to ([\d,]+)\)/)[1].replace(/,/g, ''))`
+	last := `Number([...document.querySelectorAll('main .facts')].map(f => f.innerText).join(' ')
+		.match(/Collections[^]*?\([\d,]+ to ([\d,]+)\)/)[1].replace(/,/g, ''))`
 	p.until(last + " > 0")
 	n := js[int](p, last)
 	p.until(fmt.Sprintf("%s > %d", last, n+2))
