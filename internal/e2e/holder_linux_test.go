@@ -37,7 +37,13 @@ func holdGarbage(t *testing.T, dir, report string) {
 		Dead    uint64 `json:"dead_bytes"`
 		Reached bool   `json:"reached"`
 	}
-	heapcamJSON(t, &h, "histogram", "--at", fmt.Sprint(r.Garbage.GC), dir)
+	at := fmt.Sprint(r.Garbage.GC)
+	// A collection that a storm left unlisted: its old space is known by the reference listing alone.
+	if _, errs, code := heapcam(t, "histogram", "--at", at, dir); code == 3 && strings.Contains(errs, " is not known") {
+		t.Logf("%+v; %s", *r.Garbage, errs)
+		return
+	}
+	heapcamJSON(t, &h, "histogram", "--at", at, dir)
 	// Young objects count in the histogram alone.
 	if dead := r.Garbage.Unreached + r.Garbage.Weak; !h.Reached || h.Dead < dead || h.Dead-dead > h.Bytes/10 {
 		t.Errorf("garbage %+v in old space; the histogram: %+v", *r.Garbage, h)

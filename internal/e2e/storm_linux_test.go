@@ -112,7 +112,8 @@ func TestStormBudget(t *testing.T) {
 			if kept.listed == 0 || kept.full-s.full > 1 {
 				t.Errorf("the incident has %d of %d full collections and %d listings", kept.full, s.full, kept.listed)
 			}
-			if c.opts == nil && kept.last < kept.end {
+			// This JVM ends when its memory has run out, mostly with a listing of that moment, which takes a stop.
+			if c.opts == nil && kept.last+uint64(10*time.Second) < kept.end {
 				t.Errorf("the heap as it was when memory ran out is not listed: %d before %d", kept.last, kept.end)
 			}
 			verify(t, rec.dir, 1)
