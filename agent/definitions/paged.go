@@ -1,7 +1,5 @@
 package definitions
 
-import "maps"
-
 // Ids are given in order, so what stands by id lies in pages of an array: a page serves pageIDs of them. Those of
 // denseIDs and beyond, which only a hostile JVM gives, lie in a map.
 const (
@@ -97,17 +95,4 @@ func (t *paged[T]) set(id uint64, v T) {
 		t.pages[p] = new([pageIDs]T)
 	}
 	t.pages[p][id%pageIDs] = v
-}
-
-// all gives each id and value, the dense ones in order.
-func (t *paged[T]) all(yield func(uint64, T) bool) {
-	var zero T
-	for p, page := range t.pages {
-		for i := range page {
-			if page[i] != zero && !yield(uint64(p*pageIDs+i), page[i]) {
-				return
-			}
-		}
-	}
-	maps.All(t.far)(yield)
 }
