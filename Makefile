@@ -52,7 +52,7 @@ demo: build ## record a leaking service, kill it, pull the last part, name the l
 readme: build ## put real output of this build into README.md and docs/tutorial.md (four minutes)
 	@$(GO) run ./tools/readme
 
-test: build ## the short tests (about eight minutes on 2 cores); HEAPCAM_GATE=1: some more
+test: build ## the short tests (about nine minutes on 2 cores); HEAPCAM_GATE=1: some more
 	@tools/setup jdk-17 chromium jq
 	@tools/test
 
