@@ -127,10 +127,14 @@ func (r *Ring) set(off int, b []byte) error {
 	return err
 }
 
-// carry writes the control words and the heartbeat into the ring that takes over, if there is one already: the probe
-// looks at that one alone, and this one may take long to read where the disk is slow or hangs. What fails is made good
-// when that ring is followed to. r.mu is held.
+// carry writes the control words and the heartbeat into the ring that takes over, if the probe has moved there: it looks
+// at that one alone, and this one may take long to read where the disk is slow or hangs. What fails is made good when
+// that ring is followed to. As long as the probe has not moved, this is one read. r.mu is held.
 func (r *Ring) carry() {
+	var state [4]byte
+	if readFull(r.f, state[:], OffState) != nil || State(binary.LittleEndian.Uint32(state[:])) != StateMoved {
+		return
+	}
 	next, err := r.successor()
 	if err != nil || next == nil {
 		return

@@ -18,9 +18,8 @@ const (
 	// remember. A program of 100,000 classes in use has some 60 MB.
 	maxDefs     = 1 << 20
 	maxDefBytes = 256 << 20
-	// defBytes is what a type, a loader or a candidate takes beside its name, idBytes what anything else takes by id.
+	// defBytes is what an entry of a map takes beside its texts.
 	defBytes = 128
-	idBytes  = 16
 )
 
 // Tables are the definitions of one recording, and which of them the present file has. Types and loaders that the probe
@@ -150,11 +149,7 @@ func (d *Tables) putMethod(m *trace.Method) (fresh bool) {
 		return false
 	}
 	own, bytes := d.known.method(m)
-	d.methods.set(m.ID, own)
-	d.Bytes += bytes
-	if !had {
-		d.Bytes += idBytes
-	}
+	d.Bytes += bytes + d.methods.set(m.ID, own)
 	return !had
 }
 
@@ -168,13 +163,9 @@ func (d *Tables) putFrame(f trace.Frame) (fresh bool) {
 	fits := f.ID < denseIDs && f.Parent < math.MaxUint32 && f.Method <= math.MaxUint32 && f.BCI == int64(int32(f.BCI))
 	switch {
 	case fits && d.odd[f.ID] == (trace.Frame{}):
-		d.frames.set(f.ID, frame{uint32(f.Parent + 1), uint32(f.Method), int32(f.BCI)})
+		d.Bytes += d.frames.set(f.ID, frame{uint32(f.Parent + 1), uint32(f.Method), int32(f.BCI)})
 	case d.frames.get(f.ID) == (frame{}):
-		d.odd[f.ID] = f
-	}
-	if !had {
-		d.Bytes += idBytes
-		if !fits {
+		if d.odd[f.ID] = f; !had {
 			d.Bytes += defBytes
 		}
 	}
@@ -189,11 +180,7 @@ func (d *Tables) putThread(t trace.Thread) (fresh bool) {
 		return false
 	}
 	name, bytes := d.known.text(t.Name)
-	d.threads.set(t.ID, thread{name, t.Flags, true})
-	d.Bytes += bytes
-	if !had {
-		d.Bytes += idBytes + 16
-	}
+	d.Bytes += bytes + d.threads.set(t.ID, thread{name, t.Flags, true})
 	return !had
 }
 

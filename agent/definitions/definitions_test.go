@@ -209,6 +209,22 @@ func TestMemory(t *testing.T) {
 	runtime.KeepAlive(d)
 }
 
+// TestScattered: ids far from each other make each page hold one of them. What that takes is counted, so that the
+// recording of such a JVM, and no other, is let go of when the agent's memory is used up.
+func TestScattered(t *testing.T) {
+	before := heapInUse()
+	d := New()
+	for id := uint64(1); id < denseIDs; id += pageIDs {
+		d.Add(trace.Defs{Methods: []trace.Method{{ID: id, Name: "m"}}, Frames: []trace.Frame{{ID: id, Method: id}},
+			Threads: []trace.Thread{{ID: id, Name: "t"}}})
+	}
+	held := int(heapInUse() - before)
+	if d.Bytes < held*3/4 || d.Bytes > maxDefBytes {
+		t.Errorf("%d bytes are held, %d are counted", held, d.Bytes)
+	}
+	runtime.KeepAlive(d)
+}
+
 func heapInUse() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

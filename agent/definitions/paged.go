@@ -1,5 +1,7 @@
 package definitions
 
+import "unsafe"
+
 // Ids are given in order, so what stands by id lies in pages of an array: a page serves pageIDs of them. Those of
 // denseIDs and beyond, which only a hostile JVM gives, lie in a map.
 const (
@@ -13,11 +15,14 @@ type ids struct {
 	far   map[uint64]struct{}
 }
 
-// add marks id and says whether it was not there yet.
+// add marks id and says whether it was not there yet. Of ids that lie far off it marks maxDefs at most.
 func (s *ids) add(id uint64) bool {
 	if id >= denseIDs {
 		if _, ok := s.far[id]; ok {
 			return false
+		}
+		if len(s.far) >= maxDefs {
+			return true
 		}
 		if s.far == nil {
 			s.far = map[uint64]struct{}{}
@@ -74,18 +79,22 @@ func (t *paged[T]) get(id uint64) (v T) {
 	return v
 }
 
-// set makes v, which is not the zero value, the value of id.
-func (t *paged[T]) set(id uint64, v T) {
+// set makes v, which is not the zero value, the value of id, and gives how many bytes more are held for it: those of a
+// page if there was none, however few ids lie in it.
+func (t *paged[T]) set(id uint64, v T) (bytes int) {
 	var zero T
-	if t.get(id) == zero {
+	fresh := t.get(id) == zero
+	if fresh {
 		t.n++
 	}
 	if id >= denseIDs {
 		if t.far == nil {
 			t.far = map[uint64]T{}
 		}
-		t.far[id] = v
-		return
+		if t.far[id] = v; fresh {
+			bytes = defBytes
+		}
+		return bytes
 	}
 	p := int(id / pageIDs)
 	if n := p + 1 - len(t.pages); n > 0 {
@@ -93,6 +102,8 @@ func (t *paged[T]) set(id uint64, v T) {
 	}
 	if t.pages[p] == nil {
 		t.pages[p] = new([pageIDs]T)
+		bytes = int(unsafe.Sizeof(*t.pages[p]))
 	}
 	t.pages[p][id%pageIDs] = v
+	return bytes
 }

@@ -13,7 +13,7 @@ type SamplingConfig struct {
 	Share    float64 // what sampling callbacks of all threads may take, of wall time; 0: any
 	Live     uint64  // how many live samples are wanted; 0: as many as Interval gives
 	// Least is the shortest interval, bytes, that is taken without Live while there is room for it; 0: Interval. Below
-	// Interval it is taken only while the probe in all needs far less than Total of wall time (0: any), since more
+	// Interval it is taken only while the probe in all needs far less than Total of wall time (0: no limit), since more
 	// samples must never cost the depth, and while there are few live samples.
 	Least uint64
 	Total float64
