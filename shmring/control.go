@@ -127,9 +127,10 @@ func (r *Ring) set(off int, b []byte) error {
 	return err
 }
 
-// carry writes the control words and the heartbeat into the ring that takes over, if the probe has moved there: it looks
-// at that one alone, and the old one may take long to read where the disk is slow or hangs. What fails is made good when
-// the new ring is followed to. As long as the probe has not moved, this is one read. r.mu is held.
+// carry writes the control words and the heartbeat into the ring that takes over, if the probe has moved there.
+// The probe looks at that one alone, and the old one may take long to read where the disk is slow or hangs.
+// What fails is made good when the new ring is followed to.
+// As long as the probe has not moved, this is one read. r.mu is held.
 func (r *Ring) carry() {
 	var state [4]byte
 	if readFull(r.f, state[:], OffState) != nil || State(binary.LittleEndian.Uint32(state[:])) != StateMoved {
