@@ -150,6 +150,7 @@ uint32_t classes_scan_all(void) {
     nclds = nclds_kept = 0;
     scan(false);
     uint32_t died = 0;
+    const uint64_t now = now_ns() - probe_epoch_ns;
     for (uint32_t i = 0; nclds_kept < loaders && i < CLDS; i++)
         if (clds_before[i].cld && clds_before[i].loader) emit_gone(HC_EV_LOADERGONE, clds_before[i].loader);
     for (uint64_t i = 0; i <= ctab_mask; i++) {
@@ -157,7 +158,7 @@ uint32_t classes_scan_all(void) {
         if (!c->word || c->type & TF_DEAD) continue;
         uint32_t id = c->type & TYPE_MASK;
         if (id <= before && tinfo[TSLOT(id)].scan != scan_no && !(tinfo[TSLOT(id)].flags & TI_ARCHIVED)) {
-            c->type |= TF_DEAD;
+            class_died(c, now);
             dying[ndying++] = id | (uint32_t)DYING_UNMEASURED | DYING_EDEN;
             died++;
         }

@@ -19,6 +19,12 @@ PER_RECORDING uint32_t ntypes, nused, scan_no;
 PER_RECORDING struct hot hots[HOTS] __attribute__((aligned(64)));
 static PER_RECORDING uint32_t nwords; // in ctab
 enum { CTAB = 1 << 18 };
+// Of each entry of ctab, by the clock of samples: when the class that it names, or the one before, was found dead, and
+// which type the one before had.
+static PER_RECORDING struct past {
+    uint64_t died;
+    uint32_t before;
+} *pasts;
 
 void hots_forget(void) { memset(hots, 0, sizeof hots); }
 
@@ -26,9 +32,10 @@ bool classtable_init(void) {
     ctab = memory(CTAB * sizeof *ctab);
     ctab_mask = CTAB - 1;
     ctab_shift = 64 - 18;
+    pasts = memory(CTAB * sizeof *pasts);
     tinfo = memory(MAX_TYPES * sizeof *tinfo);
     ntypes = opt.first_type < MAX_TYPE_IDS ? opt.first_type : 0;
-    return ctab && tinfo;
+    return ctab && pasts && tinfo;
 }
 
 static void emit_type(uint32_t id, uint64_t word, int32_t lh, uint32_t flags, uint32_t loader, const char *name,
@@ -62,6 +69,21 @@ char *klass_of(uint64_t word) {
     if (vm.compressed_class || vm.compact_headers)
         return rdp(vm.narrow_klass_base) + (word << rd32(vm.narrow_klass_shift));
     return (char *)word;
+}
+
+void class_died(struct centry *c, uint64_t now) {
+    pasts[c - ctab].died = now; // before the mark: class_type_at
+    atomic_fetch_or_explicit((_Atomic uint32_t *)&c->type, TF_DEAD, memory_order_release);
+}
+
+// Without a lock: the VM thread may find the class dead, or give its word to another one, at any time.
+uint32_t class_type_at(uint64_t word, uint64_t time) {
+    const struct centry *c = class_lookup(word);
+    if (!c) return 0;
+    const uint32_t t = atomic_load_explicit((_Atomic uint32_t *)&c->type, memory_order_acquire);
+    const struct past *p = &pasts[c - ctab];
+    if (t & TF_DEAD) return time < p->died ? t & TYPE_MASK : 0; // else: of a class that no scan has met yet
+    return t & TF_REUSED && time < p->died ? p->before : t & TYPE_MASK;
 }
 
 struct centry *class_insert(char *klass, uint64_t word, uint32_t loader) {
@@ -98,7 +120,11 @@ struct centry *class_insert(char *klass, uint64_t word, uint32_t loader) {
     if (c) { // the address of a dead class was used again
         hots_forget();
         c->lh = lh;
-        c->type = id | TF_REUSED | (flags & HC_TF_VARIABLE ? TF_VARIABLE : 0);
+        struct past *p = &pasts[c - ctab];
+        p->before = c->type & TYPE_MASK;
+        if (!(c->type & TF_DEAD)) p->died = 0; // nobody saw it go
+        atomic_store_explicit((_Atomic uint32_t *)&c->type,
+                              id | TF_REUSED | (flags & HC_TF_VARIABLE ? TF_VARIABLE : 0), memory_order_release);
         return c;
     }
     if (nwords++ > CTAB / 2) violation("the class table is full", ntypes);

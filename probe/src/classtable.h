@@ -60,6 +60,11 @@ static inline struct centry *class_lookup(uint64_t word) {
     }
 }
 
+void class_died(struct centry *c, uint64_t now); // now: by the clock of samples
+
+// The type of a sample taken at that time: the word may have named another class then. 0: not known yet.
+uint32_t class_type_at(uint64_t word, uint64_t time);
+
 // What the walks need of the classes they meet most: a direct-mapped table that stays in the first-level cache. The
 // address of the next object hangs on class word -> entry -> size, so that chain is kept short and free of branches;
 // kinds of objects alternate too fast to be predicted. Objects whose size needs more than this never enter it. An entry

@@ -308,8 +308,8 @@ void samples_gather(void) {
     uint32_t n = npending;
     while (n < WAITING + SIDE && pop(&pending[n])) n++;
     for (uint32_t i = 0; i < n; i++) {
-        const struct centry *c = pending[i].word ? class_lookup(pending[i].word) : NULL;
-        if (c) pending[i].type = c->type & TYPE_MASK, pending[i].word = 0;
+        const uint32_t type = pending[i].word ? class_type_at(pending[i].word, pending[i].time) : 0;
+        if (type) pending[i].type = type, pending[i].word = 0;
     }
     npending = n;
 }

@@ -18,16 +18,24 @@ struct node {
     _Atomic int32_t bci;
 };
 struct meth {
-    _Atomic uintptr_t key;
-    uint32_t id;
+    _Atomic uintptr_t key; // last to be written, 0: free
+    _Atomic uint32_t id;
+};
+// A class that is loaded again has new methods that say what those before did: they share an id, and so do their
+// frames. Of a method that was defined: where the log has what it says.
+struct said {
+    uint32_t id, hash, at, len; // id 0: free
 };
 // Ids of frames are never given twice, and an agent that comes later gets all definitions: FRAME_IDS bounds them,
 // opt.frames what is in the table.
 enum { NODES = 2 * HC_MAX_FRAMES, METHS = 1 << 17, FRAME_IDS = 1 << 20 };
 static PER_RECORDING struct node *_Atomic nodes;
 static PER_RECORDING struct node *other_nodes; // the table before, which who looks up may still be reading
-static PER_RECORDING struct meth *meths;
-static PER_RECORDING uint32_t nnodes, nframes, nmeths; // nnodes in the table, nframes ids given
+static PER_RECORDING struct meth *_Atomic meths;
+static PER_RECORDING struct meth *other_meths; // as other_nodes
+static PER_RECORDING struct said *said;
+// nnodes, nmeths: in the table; nframes, nsaid: ids given
+static PER_RECORDING uint32_t nnodes, nframes, nmeths, nsaid;
 static PER_RECORDING uint32_t *caller;                 // of a frame, by id
 static PER_RECORDING _Atomic uint8_t *uses; // samples at a frame, by id; saturating, halved when room is made
 static PER_RECORDING _Atomic bool sites_full;
@@ -45,18 +53,63 @@ static PER_RECORDING struct { _Atomic uint64_t a, b; } * known;
 
 bool sites_init(void) {
     nodes = memory(NODES * sizeof *nodes);
-    meths = memory(METHS * sizeof *meths);
+    meths = memory(METHS * sizeof *other_meths);
+    other_meths = memory(METHS * sizeof *other_meths);
+    said = memory(METHS * sizeof *said);
     known = memory(KNOWN * sizeof *known);
     caller = memory(FRAME_IDS * sizeof *caller);
     uses = memory(FRAME_IDS * sizeof *uses);
-    return nodes && meths && known && caller && uses;
+    return nodes && meths && other_meths && said && known && caller && uses;
 }
 
-void site_define(const uint8_t *b, struct enc *e) {
-    if (!e->over) deflog_append(&site_log, b, (size_t)(e->p - b));
+bool site_define(const uint8_t *b, struct enc *e) {
+    return !e->over && deflog_append(&site_log, b, (size_t)(e->p - b));
 }
 
 static void put_z(struct enc *e, const char *s) { put_str(e, s ? s : "", s ? strlen(s) : 0); }
+
+enum { HEAD = 11 }; // of a definition: its tag and its id
+
+// The id of the method that says what lies from body to e; 0: there is no room for one more. With the lock.
+static uint32_t same_method(uint8_t *body, struct enc *e) {
+    const uint32_t len = (uint32_t)(e->p - body);
+    uint32_t hash = 2166136261u;
+    for (uint32_t i = 0; i < len; i++) hash = (hash ^ body[i]) * 16777619u;
+    uint32_t i = hash & (METHS - 1);
+    for (; said[i].id; i = (i + 1) & (METHS - 1))
+        if (said[i].hash == hash && said[i].len == len && !memcmp(site_log.mem + said[i].at, body, len))
+            return said[i].id;
+    if (nsaid >= METHS / 2) return 0;
+    uint8_t head[HEAD];
+    struct enc h = {.p = head, .base = head, .end = head + sizeof head};
+    put8(&h, HC_EV_METHOD);
+    put_u(&h, nsaid + 1);
+    const size_t n = (size_t)(h.p - head);
+    memcpy(body - n, head, n);
+    if (!site_define(body - n, e)) return 0;
+    said[i] = (struct said){.id = ++nsaid, .hash = hash, .at = (uint32_t)(site_log.len - len), .len = len};
+    return nsaid;
+}
+
+// With the lock. A full table is exchanged for an empty one: what is still in use comes again, and finds its id.
+static void keep_method(jmethodID m, uint32_t id) {
+    struct meth *t = atomic_load_explicit(&meths, memory_order_relaxed);
+    if (nmeths >= METHS / 2) {
+        struct meth *fresh = other_meths;
+        memset(fresh, 0, METHS * sizeof *fresh);
+        other_meths = t, t = fresh, nmeths = 0;
+        atomic_store_explicit(&meths, fresh, memory_order_release);
+    }
+    uint64_t i = ((uintptr_t)m * 0x9e3779b97f4a7c15ull) >> 47;
+    for (;; i = (i + 1) & (METHS - 1)) {
+        const uintptr_t k = atomic_load_explicit(&t[i].key, memory_order_relaxed);
+        if (k == (uintptr_t)m) return; // another thread was faster
+        if (!k) break;
+    }
+    nmeths++;
+    atomic_store_explicit(&t[i].id, id, memory_order_relaxed);
+    atomic_store_explicit(&t[i].key, (uintptr_t)m, memory_order_release); // pairs with sites_method
+}
 
 static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
     uint8_t buf[8192], few[4096], *big = NULL; // on the stack: most methods fit, and fresh memory costs page faults
@@ -84,7 +137,8 @@ static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
             e = (struct enc){.p = big + nl, .base = big + nl, .end = big + 2 * nl + names};
         }
     }
-    uint8_t *const from = e.p;
+    uint8_t *const body = e.p + HEAD;
+    e.p = body;
     int64_t bci = 0, line = 0;
     for (jint i = 0; i < n && i < HC_MAX_LINES; i++) {
         if (lines[i].start_location < bci) continue; // the table may be out of order: keep what ascends
@@ -92,30 +146,16 @@ static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
         put_s(&l, lines[i].line_number - line);
         bci = lines[i].start_location, line = lines[i].line_number;
     }
+    put_z(&e, cls);
+    put_z(&e, name);
+    put_z(&e, sig);
+    put_z(&e, file);
+    bool hidden = cls && (strchr(cls, '+') || strstr(cls, ".0x") || strstr(cls, "/0x"));
+    put_u(&e, (native ? HC_MF_NATIVE : 0) | (hidden ? HC_MF_HIDDEN : 0));
+    put_str(&e, (char *)l.base, l.over ? 0 : (size_t)(l.p - l.base));
     os_lock(&site_lock);
-    uint32_t id = 0;
-    if (nmeths < METHS / 2) {
-        uint64_t i = ((uintptr_t)m * 0x9e3779b97f4a7c15ull) >> 47;
-        while (atomic_load_explicit(&meths[i].key, memory_order_relaxed) && meths[i].key != (uintptr_t)m)
-            i = (i + 1) & (METHS - 1);
-        if (meths[i].key) {
-            id = meths[i].id;
-        } else {
-            id = ++nmeths;
-            put8(&e, HC_EV_METHOD);
-            put_u(&e, id);
-            put_z(&e, cls);
-            put_z(&e, name);
-            put_z(&e, sig);
-            put_z(&e, file);
-            bool hidden = cls && (strchr(cls, '+') || strstr(cls, ".0x") || strstr(cls, "/0x"));
-            put_u(&e, (native ? HC_MF_NATIVE : 0) | (hidden ? HC_MF_HIDDEN : 0));
-            put_str(&e, (char *)l.base, l.over ? 0 : (size_t)(l.p - l.base));
-            site_define(from, &e);
-            meths[i].id = id;
-            atomic_store_explicit(&meths[i].key, (uintptr_t)m, memory_order_release); // pairs with sites_method
-        }
-    }
+    uint32_t id = e.over ? 0 : same_method(body, &e);
+    if (id) keep_method(m, id);
     os_unlock(&site_lock);
     char *ps[] = {name, sig, cls, file, (char *)lines};
     for (int i = 0; i < 5; i++)
@@ -125,9 +165,14 @@ static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
 }
 
 uint32_t sites_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
+    struct meth *t = atomic_load_explicit(&meths, memory_order_acquire);
     for (uint64_t i = ((uintptr_t)m * 0x9e3779b97f4a7c15ull) >> 47;; i = (i + 1) & (METHS - 1)) {
-        uintptr_t k = atomic_load_explicit(&meths[i].key, memory_order_acquire);
-        if (k == (uintptr_t)m) return meths[i].id;
+        uintptr_t k = atomic_load_explicit(&t[i].key, memory_order_acquire);
+        if (k == (uintptr_t)m) {
+            const uint32_t id = atomic_load_explicit(&t[i].id, memory_order_acquire);
+            // The second look at the key: the table may have been cleared and filled anew in between.
+            if (atomic_load_explicit(&t[i].key, memory_order_relaxed) == k) return id;
+        }
         if (!k) return define_method(env, jni, m);
     }
 }
@@ -165,19 +210,19 @@ static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
             if (nnodes < opt.frames && nframes + 1 < FRAME_IDS) {
                 uint8_t buf[64];
                 struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf};
-                id = ++nframes;
-                nnodes++;
                 put8(&e, HC_EV_FRAME);
-                put_u(&e, id);
+                put_u(&e, nframes + 1);
                 put_u(&e, parent);
                 put_u(&e, method);
                 put_s(&e, bci);
-                site_define(buf, &e);
-                caller[id] = parent;
-                put_node(&t[i], id, parent, method, bci);
-            } else {
-                atomic_store_explicit(&sites_full, true, memory_order_relaxed);
+                if (site_define(buf, &e)) {
+                    id = ++nframes;
+                    nnodes++;
+                    caller[id] = parent;
+                    put_node(&t[i], id, parent, method, bci);
+                }
             }
+            if (!id) atomic_store_explicit(&sites_full, true, memory_order_relaxed);
             os_unlock(&site_lock);
             return id; // 0: the table is full
         }

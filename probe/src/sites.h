@@ -13,7 +13,8 @@
 
 bool sites_init(void);
 extern os_mutex site_lock;                         // who appends to site_log holds it
-void site_define(const uint8_t *b, struct enc *e); // one definition, of e that began at b. With the lock
+// One definition, of e that began at b; false: the log has no room. With the lock.
+bool site_define(const uint8_t *b, struct enc *e);
 
 // The innermost frame of a stack; 0: none of it is known, and the tables are full.
 uint32_t stack_id(jvmtiEnv *env, JNIEnv *jni, const jvmtiFrameInfo *fr, jint n);
