@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	cdp "github.com/chromedp/chromedp"
+
+	"github.com/heapcam/heapcam/internal/tiers"
 )
 
 // misplaced is an expression that lists texts of the page that overlap, or that their element or the window cuts off.
@@ -49,7 +51,12 @@ const misplaced = `(() => {
 func TestGeometry(t *testing.T) {
 	url := view(t, window)
 	p := open(t, url)
-	for _, width := range []int64{1280, 390} {
+	widths := []int64{390, 1280}
+	if tiers.Short() {
+		widths = widths[:1] // where there is the least room
+		t.Log("not run: the views' geometry at 1280 pixels (HEAPCAM_GATE=1, as .ci/run sets it)")
+	}
+	for _, width := range widths {
 		p.do(cdp.EmulateViewport(width, 900))
 		for _, v := range []string{"overview?at=10", "state", "diff", "trends", "leaks", "retained", "cost", "whatif",
 			"coverage", "glossary"} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis/analysistest"
 	"github.com/heapcam/heapcam/analysis/whatif"
+	"github.com/heapcam/heapcam/internal/tiers"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -85,6 +86,7 @@ func TestWhatifView(t *testing.T) {
 
 // TestWhatifOfG1: predictions of G1 are named an approximation, and a recording that the model does not fit says why.
 func TestWhatifOfG1(t *testing.T) {
+	tiers.Gate(t, "predictions of G1 on the page")
 	p := open(t, view(t, window)+"#whatif")
 	p.see("#fit", "does not fit")
 	p.see("main", "System.gc()")

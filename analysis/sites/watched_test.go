@@ -6,6 +6,7 @@ import (
 
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/heap/symbols"
+	"github.com/heapcam/heapcam/internal/tiers"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -36,6 +37,7 @@ func watchOne(rnd *rand.Rand, perSecond, seconds int, share float64) (all, watch
 // TestWatchedCoverage says how often the interval of a site with live samples holds what lives, where a part of what
 // the site allocates lives.
 func TestWatchedCoverage(t *testing.T) {
+	tiers.Gate(t, "the coverage of watched objects, by simulation")
 	const rounds = 1000
 	for _, c := range []struct {
 		perSecond int

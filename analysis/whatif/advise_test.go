@@ -7,12 +7,14 @@ import (
 	"github.com/heapcam/heapcam/analysis/analysistest"
 	"github.com/heapcam/heapcam/analysis/lifetimes"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/tiers"
 	"github.com/heapcam/heapcam/trace"
 )
 
 // TestAdvise: a program that spends much time in small collections is advised a heap that Answer predicts to halve it;
 // one for which the JVM changes its sizes, or that spends little time there, is not.
 func TestAdvise(t *testing.T) {
+	tiers.Gate(t, "advice from generated programs")
 	defer func(n float64) { made = n }(made)
 	made = 1 << 14
 	for _, collector := range []uint64{trace.CollectorSerial, trace.CollectorParallel} {

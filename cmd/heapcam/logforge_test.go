@@ -13,7 +13,7 @@ import (
 // TestForgedLog: whatever a JVM is called, it is a quoted value of its line of the log, and begins none.
 func TestForgedLog(t *testing.T) {
 	for _, name := range []string{"a\n12:00:00 ERR EVIL id=EVIL", "a\rEVIL", "\x1b[2JEVIL", "a id=EVIL error=EVIL",
-		"a\u2028EVIL", "a\u202eEVIL", "a\" id=EVIL", strings.Repeat("EVIL ", 100_000)} {
+		"a\u2028EVIL", "a\u202eEVIL", "a\" id=EVIL", strings.Repeat("EVIL ", 2_000)} {
 		var b bytes.Buffer
 		log := newLog(&b, zerolog.DebugLevel)
 		for _, m := range logs.All() {

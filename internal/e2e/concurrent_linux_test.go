@@ -231,6 +231,7 @@ func (r *running) weakGlobals(t *testing.T, major int) int {
 // TestWatchedAttach attaches to a running JVM and detaches again, twice: while it is recorded it has weak globals, and
 // afterwards as many as before.
 func TestWatchedAttach(t *testing.T) {
+	tiers.Gate(t, "attaching to collectors without addresses")
 	t.Parallel()
 	d := newDaemon(t, "--max-trace-size", "16MiB", "--emergency", "off", "--sampling", "64KiB")
 	d.start(t)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heapcam/heapcam/internal/tiers"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -111,6 +112,10 @@ func TestEmergency(t *testing.T) {
 			majors, gcs := []int{17}, map[string][]string{"walk": {"Serial", "G1"}, "gc": {"Parallel"}}[method]
 			if full {
 				majors, gcs = []int{17, 25}, collectors
+			}
+			if tiers.Short() {
+				gcs = gcs[:1]
+				t.Log("not run: an emergency walk of G1 (HEAPCAM_GATE=1, as .ci/run sets it)")
 			}
 			eachPair(t, majors, gcs, func(t *testing.T, major int, gc string) {
 				p := program{major: major, gc: gc, heap: "1g", opts: []string{"-Xmn900m"}, main: "Quiet",

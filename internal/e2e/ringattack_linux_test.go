@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/heapcam/heapcam/internal/tiers"
 	"github.com/heapcam/heapcam/shmring"
 )
 
@@ -256,6 +257,9 @@ func TestDetachLeavesNothing(t *testing.T) {
 	t.Parallel()
 	needReader(t)
 	cycles := 12
+	if tiers.Short() {
+		cycles = 7
+	}
 	if full {
 		cycles = 200
 	}
