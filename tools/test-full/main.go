@@ -4,7 +4,8 @@
 //	test-full -page
 //
 // Without packages it runs all. What has passed is not run again unless -again is given, or what its package depends
-// on has changed: the results are in docs/benchmarks/test-full.json, test by test. A tree with changes runs everything,
+// on has changed: the results are in docs/benchmarks/test-full.json, test by test, with the commit they are of. What
+// never passed runs first, then what has not run for longest. A tree with changes runs everything,
 // and keeps no results. Afterwards docs/benchmarks/test-full.md says what ran; -page writes that page alone. The exit
 // status is 1 if a test failed, and 2 if the run was stopped.
 package main
@@ -115,7 +116,7 @@ func writeIfSame(r *results, all []stage) error {
 	for name := range r.Stages {
 		if !clean || keys[name] != r.keys[name] {
 			changed = append(changed, name)
-			delete(r.Stages, name)
+			r.Stages[name].Key, r.Stages[name].Tests = "", map[string]*outcome{}
 		}
 	}
 	if err := errors.Join(r.save(), writePage(r, all)); err != nil || len(changed) == 0 {

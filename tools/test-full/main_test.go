@@ -99,6 +99,21 @@ func TestResume(t *testing.T) {
 	if len(r.left("p", []string{"TestA"})) != 1 || len(r.left("q", []string{"TestB"})) != 0 {
 		t.Errorf("p has changed, q has not: %+v", r.Stages)
 	}
+	r.expect("p", []string{"TestA", "TestN"})
+	if c := r.Stages["p"].count(); c.earlier != 1 || c.left != 1 || c.passed != 0 {
+		t.Errorf("a pass of before the change: %+v", c)
+	}
+	if got := r.batches("p", []string{"TestA", "TestN"}); len(got) != 2 || got[0][0] != "TestN" {
+		t.Errorf("%v: what never passed is to run first", got)
+	}
+	if text := page(r, []stage{{name: "p"}}, ""); !strings.Contains(text, "`abc`: 1 tests: `TestA`") {
+		t.Error(text)
+	}
+	r.put("p", "TestA", &outcome{Result: fail})
+	if c := r.Stages["p"].count(); c.earlier != 0 || c.failed != 1 {
+		t.Errorf("it failed after the change: %+v", c)
+	}
+	r.put("p", "TestA", &outcome{Result: pass})
 	if n := len(load("abc", keys, false).left("p", []string{"TestA"})); n != 1 {
 		t.Error("results of another run are used")
 	}
@@ -157,7 +172,7 @@ func TestPage(t *testing.T) {
 	r := followed(t, stream, errors.New("exit status 2"))
 	r.put("p", "TestB", &outcome{Result: pass})
 	text := page(r, []stage{{name: "p"}, {name: "never"}}, "2 cores")
-	for _, want := range []string{"| p | 2 | 1 | 1 | 1 |", "| all of these | 2 | 1 | 1 | 1 |", "- `never`\n",
+	for _, want := range []string{"| p | 2 | 0 | 1 | 1 | 1 |", "| all of these | 2 | 0 | 1 | 1 | 1 |", "- `never`\n",
 		"- `TestB` of p: 2 runs\n", "- JDK 25 (HEAPCAM_FULL=1)\n", "- 3.50 s  TestA/one\n", "- Machine: 2 cores\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)

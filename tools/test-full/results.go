@@ -26,6 +26,8 @@ type outcome struct {
 	Result  string             `json:"result"`
 	Seconds float64            `json:"seconds"`
 	Runs    int                `json:"runs"`              // of these sources: more than one if it failed before
+	Commit  string             `json:"commit,omitempty"`  // that it ran at
+	Date    string             `json:"date,omitempty"`    // when
 	Output  []string           `json:"output,omitempty"`  // of a test that failed
 	NotRun  []string           `json:"not_run,omitempty"` // what it says that it left out, and why
 	Leaves  map[string]float64 `json:"leaves,omitempty"`  // seconds of its slow parts
@@ -72,6 +74,21 @@ type stageResults struct {
 	Date  string              `json:"date"`
 	Names []string            `json:"names"` // all of its tests
 	Tests map[string]*outcome `json:"tests"`
+	// Earlier are the newest passes of tests that have not run since something that they depend on has changed.
+	Earlier map[string]*outcome `json:"earlier,omitempty"`
+}
+
+// change says that what the stage depends on has another key now.
+func (s *stageResults) change(key string) {
+	earlier := map[string]*outcome{}
+	for _, from := range []map[string]*outcome{s.Earlier, s.Tests} {
+		for name, o := range from {
+			if o != nil && o.Result == pass {
+				earlier[name] = o
+			}
+		}
+	}
+	s.Key, s.Tests, s.Earlier = key, map[string]*outcome{}, earlier
 }
 
 // results are what is known of the stages. They may be used by several goroutines.
@@ -87,15 +104,18 @@ type results struct {
 	quiet bool // a test's: nothing is printed while tests run
 }
 
-// load gives the results of earlier runs that are to be kept: those of stages whose key is still the same.
+// load gives the results of earlier runs. Where a stage's key is not the same any more, its tests are to run again.
 func load(commit string, keys map[string]string, keep bool) *results {
 	r := &results{}
 	if b, err := os.ReadFile(resultsFile); !keep || err != nil || json.Unmarshal(b, r) != nil || r.Stages == nil {
 		r.Stages = map[string]*stageResults{}
 	}
 	for name, s := range r.Stages {
-		if s == nil || s.Tests == nil || s.Key != keys[name] {
+		switch key, there := keys[name]; {
+		case s == nil || s.Tests == nil || !there:
 			delete(r.Stages, name)
+		case s.Key != key:
+			s.change(key)
 		}
 	}
 	r.Commit, r.keys, r.file = commit, keys, resultsFile
@@ -131,6 +151,28 @@ func (r *results) left(stage string, names []string) (left []string) {
 	return left
 }
 
+// batches divides tests by what is known of them: those that never passed come first, then those whose last pass is
+// the oldest. So several runs that are each stopped after some time get to all of them.
+func (r *results) batches(stage string, left []string) (out [][]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	earlier := r.of(stage).Earlier
+	date := func(name string) string {
+		if o := earlier[name]; o != nil {
+			return cmp.Or(o.Date, "0") + o.Commit
+		}
+		return ""
+	}
+	slices.SortStableFunc(left, func(a, b string) int { return cmp.Compare(date(a), date(b)) })
+	for i, n := range left {
+		if i == 0 || date(n) != date(left[i-1]) {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], n)
+	}
+	return out
+}
+
 // put takes note of how a test ended, and keeps it.
 func (r *results) put(stage, name string, o *outcome) {
 	r.mu.Lock()
@@ -140,7 +182,11 @@ func (r *results) put(stage, name string, o *outcome) {
 	if before := s.Tests[name]; before != nil && before.Result == fail {
 		o.Runs += before.Runs
 	}
-	s.Tests[name], s.Date = o, time.Now().UTC().Format(time.DateOnly)
+	o.Commit, o.Date = r.Commit, time.Now().UTC().Format(time.DateOnly)
+	s.Tests[name], s.Date = o, o.Date
+	if o.Result != skip {
+		delete(s.Earlier, name)
+	}
 	if name != whole {
 		delete(s.Tests, whole) // the package can be built
 	}
@@ -186,10 +232,11 @@ func (r *results) done(stage string) {
 		c.skipped)
 }
 
-// counts are how many tests of a stage ended how; left have not run, repeated passed after they had failed.
+// counts are how many tests of a stage ended how; left have not run, repeated passed after they had failed, earlier
+// passed before something that they depend on has changed.
 type counts struct {
-	passed, failed, skipped, left, repeated int
-	seconds                                 float64
+	passed, failed, skipped, left, repeated, earlier int
+	seconds                                          float64
 }
 
 func (s *stageResults) count() (c counts) {
@@ -211,7 +258,11 @@ func (s *stageResults) count() (c counts) {
 		}
 	}
 	for _, n := range s.Names {
-		if s.Tests[n] == nil {
+		switch {
+		case s.Tests[n] != nil:
+		case s.Earlier[n] != nil:
+			c.earlier++
+		default:
 			c.left++
 		}
 	}

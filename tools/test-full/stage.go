@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -162,8 +163,20 @@ func (s *stage) run(ctx context.Context, r *results) error {
 		r.done(s.name)
 		return nil
 	}
+	var errs []error
+	for _, names := range r.batches(s.name, left) {
+		errs = append(errs, s.runTests(ctx, r, names))
+	}
+	return errors.Join(errs...)
+}
+
+// runTests runs the named tests of the stage.
+func (s *stage) runTests(ctx context.Context, r *results, names []string) error {
+	if ctx.Err() != nil {
+		return nil
+	}
 	args := append([]string{"test", "-json", "-count=1", "-timeout", "3h"}, s.args...)
-	args = append(args, "-run", "^("+strings.Join(left, "|")+")$", s.pkg)
+	args = append(args, "-run", "^("+strings.Join(names, "|")+")$", s.pkg)
 	c := s.cmd(ctx, "go", args...)
 	stdout, err := c.StdoutPipe()
 	if err != nil {
