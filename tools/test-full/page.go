@@ -51,8 +51,8 @@ func page(r *results, all []stage, machine string) string {
 			continue
 		}
 		c := x.count()
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %.0f | %s |\n", s.name, c.passed, c.earlier, c.failed, c.skipped,
-			c.left, c.seconds, x.Date)
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %.0f | %s |\n", s.name, c.passed, c.earlier, c.failed,
+			c.skipped, c.left, c.seconds, x.Date)
 		sum.passed, sum.failed, sum.skipped = sum.passed+c.passed, sum.failed+c.failed, sum.skipped+c.skipped
 		sum.left, sum.earlier = sum.left+c.left, sum.earlier+c.earlier
 		for _, n := range x.Names {
@@ -61,10 +61,10 @@ func page(r *results, all []stage, machine string) string {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "| all of these | %d | %d | %d | %d | %d | | |\n", sum.passed, sum.earlier, sum.failed, sum.skipped,
-		sum.left)
-	b.WriteString("\nSeconds are those of the tests, added up; some run side by side. *Passed earlier* are tests that\n" +
-		"passed before something that they depend on has changed, and have not run since.\n")
+	fmt.Fprintf(&b, "| all of these | %d | %d | %d | %d | %d | | |\n", sum.passed, sum.earlier, sum.failed,
+		sum.skipped, sum.left)
+	b.WriteString("\nSeconds are those of the tests, added up; some run side by side. *Passed earlier* are tests\n" +
+		"that passed before something that they depend on has changed, and have not run since.\n")
 	section(&b, "Never run", untouched)
 	section(&b, "Passed earlier", r.earlier(all))
 	section(&b, "Failed first, and passed when they were repeated", repeated)
