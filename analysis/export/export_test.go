@@ -42,6 +42,9 @@ func TestTables(t *testing.T) {
 	sameRows[HistoryRow](t, "history", func(w io.Writer, format string) error {
 		return ClassHistory(context.Background(), w, format, open())
 	})
+	sameRows[CollectionRow](t, "collections", func(w io.Writer, format string) error {
+		return Collections(context.Background(), w, format, open())
+	})
 }
 
 func sameRows[T comparable](t *testing.T, table string, write func(w io.Writer, format string) error) {

@@ -3,8 +3,6 @@ package export
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"slices"
 	"strings"
@@ -13,57 +11,21 @@ import (
 	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/tables"
 	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/site"
 )
 
-// SiteRow is a class at an allocation site, of the table "sites". Stacks are in a table of their own.
-type SiteRow struct {
-	Service      string `json:"service" parquet:"service,dict"`
-	Version      string `json:"version" parquet:"version,dict"`
-	Namespace    string `json:"namespace" parquet:"namespace,dict"`
-	Instance     string `json:"instance" parquet:"instance,dict"`
-	Host         string `json:"host" parquet:"host,dict"`
-	TimeMS       int64  `json:"time_ms" parquet:"time_ms,timestamp(millisecond)"` // end of the collection
-	GC           uint64 `json:"gc" parquet:"gc"`
-	Class        string `json:"class" parquet:"class,dict"`
-	SiteID       string `json:"site_id" parquet:"site_id,dict"`   // empty: the site is not known
-	StackID      string `json:"stack_id" parquet:"stack_id,dict"` // in the table "stacks"
-	Objects      uint64 `json:"objects" parquet:"objects"`        // live after the collection
-	Bytes        uint64 `json:"bytes" parquet:"bytes"`
-	AllocObjects uint64 `json:"alloc_objects" parquet:"alloc_objects"` // in the window up to it
-	AllocBytes   uint64 `json:"alloc_bytes" parquet:"alloc_bytes"`
-}
+// Rows of the tables for fleets.
+type (
+	SiteRow       = tables.SiteRow
+	StackRow      = tables.StackRow
+	LeakRow       = tables.LeakRow
+	CollectionRow = tables.CollectionRow
+)
 
-// StackRow is a stack, of the table "stacks".
-type StackRow struct {
-	StackID string `json:"stack_id" parquet:"stack_id"`
-	Stack   string `json:"stack" parquet:"stack"` // innermost first, "; " between
-}
-
-// LeakRow is a verdict, of the table "leaks".
-type LeakRow struct {
-	Service        string  `json:"service" parquet:"service,dict"`
-	Version        string  `json:"version" parquet:"version,dict"`
-	Namespace      string  `json:"namespace" parquet:"namespace,dict"`
-	Instance       string  `json:"instance" parquet:"instance,dict"`
-	Host           string  `json:"host" parquet:"host,dict"`
-	OnsetFromMS    int64   `json:"onset_from_ms" parquet:"onset_from_ms,timestamp(millisecond)"`
-	OnsetToMS      int64   `json:"onset_to_ms" parquet:"onset_to_ms,timestamp(millisecond)"`
-	Kind           string  `json:"kind" parquet:"kind,dict"`
-	Class          string  `json:"class" parquet:"class,dict"`
-	SiteID         string  `json:"site_id" parquet:"site_id,dict"`
-	StackID        string  `json:"stack_id" parquet:"stack_id,dict"`
-	Confidence     float64 `json:"confidence" parquet:"confidence"`
-	BytesPerSecond float64 `json:"bytes_per_second" parquet:"bytes_per_second"`
-	GrownBytes     uint64  `json:"grown_bytes" parquet:"grown_bytes"`
-	Sentence       string  `json:"sentence" parquet:"sentence"`
-}
-
-// stackID names a stack with its lines: the same in every recording.
-func stackID(stack string) string {
-	h := sha256.Sum256([]byte(stack))
-	return hex.EncodeToString(h[:8])
-}
+// whose gives whose the rows of a recording are.
+func whose(r *heap.Symbols) tables.Whose { return tables.Of(r.Resource, r.JVM.Session) }
 
 // Sites writes each class at each site: what lives after the collection of p, and what was allocated up to it.
 func (p *Profile) Sites(ctx context.Context, w io.Writer, format string) error {
@@ -71,16 +33,13 @@ func (p *Profile) Sites(ctx context.Context, w io.Writer, format string) error {
 	if err != nil {
 		return err
 	}
-	who := p.r.Resource
-	row := SiteRow{Service: who[trace.AttrService], Version: who[trace.AttrVersion], Namespace: who.Namespace(),
-		Instance: who.Instance(), Host: who[trace.AttrHost], GC: p.c.GC,
-		TimeMS: collection.Wall(p.r.Symbols, p.c.End()).UnixMilli()}
+	row := SiteRow{Whose: whose(p.r.Symbols), GC: p.c.GC, TimeMS: collection.Wall(p.r.Symbols, p.c.End()).UnixMilli()}
 	for i := range p.values {
 		v := &p.values[i]
 		row.Class, row.SiteID, row.StackID = p.r.TypeName(v.typ), "", ""
 		if v.note == "" {
 			frames := sites.Stack(p.r.Symbols, v.frame, sites.MaxFrames)
-			row.SiteID, row.StackID = sites.ID(row.Class, frames), stackID(sites.JoinStack(frames))
+			row.SiteID, row.StackID = sites.ID(row.Class, frames), site.StackID(sites.JoinStack(frames))
 		}
 		row.AllocObjects, row.AllocBytes = uint64(round(v.alloc[0])), uint64(round(v.alloc[1]))
 		row.Objects, row.Bytes = uint64(round(v.live[0])), uint64(round(v.live[1]))
@@ -97,7 +56,7 @@ func (p *Profile) Stacks(ctx context.Context, w io.Writer, format string) error 
 	for i := range p.values {
 		if v := &p.values[i]; v.note == "" {
 			s := sites.JoinStack(sites.Stack(p.r.Symbols, v.frame, sites.MaxFrames))
-			all[stackID(s)] = s
+			all[site.StackID(s)] = s
 		}
 	}
 	t, err := newTable[StackRow](w, format, "heapcam.export.stacks/1")
@@ -106,7 +65,7 @@ func (p *Profile) Stacks(ctx context.Context, w io.Writer, format string) error 
 	}
 	rows := make([]StackRow, 0, len(all))
 	for id, s := range all {
-		rows = append(rows, StackRow{id, s})
+		rows = append(rows, StackRow{StackID: id, Stack: s})
 	}
 	slices.SortFunc(rows, func(a, b StackRow) int { return strings.Compare(a.StackID, b.StackID) })
 	for _, r := range rows {
@@ -118,21 +77,49 @@ func (p *Profile) Stacks(ctx context.Context, w io.Writer, format string) error 
 }
 
 // Leaks writes the verdicts of l on a recording that r has read.
-func Leaks(w io.Writer, format string, l *leak.Report, r *heap.Symbols) error {
+func Leaks(w io.Writer, format string, l *leak.Report, r *heap.Cursor) error {
 	t, err := newTable[LeakRow](w, format, "heapcam.export.leaks/1")
 	if err != nil {
 		return err
 	}
-	who := r.Resource
+	who, last := whose(r.Symbols), uint64(0)
+	for _, end := range r.Ends {
+		last = max(last, end)
+	}
+	to := collection.Wall(r.Symbols, last).UnixMilli()
 	for i := range l.Verdicts {
 		v := &l.Verdicts[i]
-		if err := t.put(LeakRow{Service: who[trace.AttrService], Version: who[trace.AttrVersion],
-			Namespace: who.Namespace(), Instance: who.Instance(), Host: who[trace.AttrHost],
-			OnsetFromMS: v.OnsetFrom.UnixMilli(), OnsetToMS: v.OnsetTo.UnixMilli(), Kind: v.Kind, Class: v.Class,
-			SiteID: v.SiteID, StackID: stackID(sites.JoinStack(v.Site)), Confidence: v.Confidence,
+		if err := t.put(LeakRow{Whose: who, TimeMS: to, OnsetFromMS: v.OnsetFrom.UnixMilli(),
+			OnsetToMS: v.OnsetTo.UnixMilli(), Kind: v.Kind, Class: v.Class, SiteID: v.SiteID,
+			StackID: site.StackID(sites.JoinStack(v.Site)), Confidence: v.Confidence,
 			BytesPerSecond: v.BytesPerSecond, GrownBytes: v.GrownBytes, Sentence: string(v.Sentence)}); err != nil {
 			return err
 		}
+	}
+	return t.end()
+}
+
+// Collections replays r and writes each collection.
+func Collections(ctx context.Context, w io.Writer, format string, r heap.Reader) error {
+	t, err := newTable[CollectionRow](w, format, "heapcam.export.collections/1")
+	if err != nil {
+		return err
+	}
+	if rerr := collection.Each(r, func(c *heap.Collection) bool {
+		at := r.Position().Symbols
+		row := CollectionRow{Whose: whose(at), TimeMS: collection.Wall(at, c.End()).UnixMilli(), GC: c.GC,
+			JVMGC: c.JVMGC, Kind: trace.PauseKindNames.String(c.Kind), Cause: c.Cause, PauseNS: c.Dur,
+			ProbeNS: c.Probe + c.SyncProbe, UsedBytes: c.Used, Known: c.Known}
+		if c.Known {
+			row.Objects, row.Bytes = c.Objects, c.Bytes
+		}
+		err = cmp.Or(t.put(row), ctx.Err())
+		return err == nil
+	}); err == nil {
+		err = rerr
+	}
+	if err != nil {
+		return err
 	}
 	return t.end()
 }

@@ -14,12 +14,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
-
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/tables"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -78,17 +77,18 @@ var TableFormats = []string{"parquet", "csv", "json"}
 func newTable[T any](w io.Writer, format, schema string) (table[T], error) {
 	switch format {
 	case "parquet":
-		return &parquetTable[T]{
-			w: parquet.NewGenericWriter[T](w, parquet.Compression(&parquet.Snappy),
-				parquet.KeyValueMetadata("heapcam.schema", schema)),
-		}, nil
+		return parquetTable[T]{tables.NewParquet[T](w, schema)}, nil
 	case "csv":
-		ty := reflect.TypeFor[T]()
-		heading := make([]string, ty.NumField())
-		for i := range heading {
-			heading[i], _, _ = strings.Cut(ty.Field(i).Tag.Get("json"), ",")
+		t := &csvTable[T]{}
+		var heading []string
+		for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+			if !f.Anonymous {
+				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				heading, t.columns = append(heading, name), append(t.columns, f.Index)
+			}
 		}
-		return &csvTable[T]{w: ui.NewCSV(w, heading...), row: make([]any, len(heading))}, nil
+		t.w, t.row = ui.NewCSV(w, heading...), make([]any, len(heading))
+		return t, nil
 	case "json":
 		b := bufio.NewWriter(w)
 		_, err := ui.Fprintf(b, `{"schema":%q,"rows":[`, schema)
@@ -97,47 +97,21 @@ func newTable[T any](w io.Writer, format, schema string) (table[T], error) {
 	return nil, fmt.Errorf("format %q is not one of %s", format, strings.Join(TableFormats, ", "))
 }
 
-type parquetTable[T any] struct {
-	w   *parquet.GenericWriter[T]
-	buf []T
-	n   int
-}
+type parquetTable[T any] struct{ *tables.Parquet[T] }
 
-// rowGroup is how many rows a group of a Parquet file has: what the writer holds in memory.
-const rowGroup = 1 << 19
-
-func (t *parquetTable[T]) put(r T) error {
-	if t.buf = append(t.buf, r); len(t.buf) < 4096 {
-		return nil
-	}
-	return t.flush()
-}
-
-func (t *parquetTable[T]) flush() error {
-	_, err := t.w.Write(t.buf)
-	if t.n += len(t.buf); err == nil && t.n >= rowGroup {
-		t.n, err = 0, t.w.Flush()
-	}
-	t.buf = t.buf[:0]
-	return err
-}
-
-func (t *parquetTable[T]) end() error {
-	if err := t.flush(); err != nil {
-		return err
-	}
-	return t.w.Close()
-}
+func (t parquetTable[T]) put(r T) error { return t.Put(r) }
+func (t parquetTable[T]) end() error    { return t.End() }
 
 type csvTable[T any] struct {
-	w   *ui.CSV
-	row []any
+	w       *ui.CSV
+	row     []any
+	columns [][]int // of fields
 }
 
 func (t *csvTable[T]) put(r T) error {
 	v := reflect.ValueOf(r)
 	for i := range t.row {
-		t.row[i] = v.Field(i).Interface()
+		t.row[i] = v.FieldByIndex(t.columns[i]).Interface()
 	}
 	return t.w.Row(t.row...)
 }

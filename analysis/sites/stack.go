@@ -1,17 +1,17 @@
 package sites
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/site"
 )
 
 // MaxFrames bounds the frames of a site in what is printed.
-const MaxFrames = 512
+const MaxFrames = site.MaxFrames
 
 // StackFrame is one frame of a site, innermost first. Line is nil when it is not known.
 type StackFrame struct {
@@ -22,14 +22,14 @@ type StackFrame struct {
 	Native bool   `json:"native,omitempty"`
 }
 
-func (f StackFrame) String() string {
+func (f StackFrame) String() string { return f.frame().String() }
+
+func (f StackFrame) frame() site.Frame {
+	x := site.Frame{Class: f.Class, Method: f.Method, File: f.File, Native: f.Native}
 	if f.Line != nil {
-		return fmt.Sprintf("%s.%s(%s:%d)", f.Class, f.Method, f.File, *f.Line)
+		x.Line = *f.Line
 	}
-	if f.Native {
-		return fmt.Sprintf("%s.%s(native)", f.Class, f.Method)
-	}
-	return fmt.Sprintf("%s.%s", f.Class, f.Method)
+	return x
 }
 
 // Stack resolves the trie node frame to frames, innermost first, at most max of them.

@@ -29,7 +29,8 @@ type exportOptions struct {
 }
 
 // exportTables are the tables of parquet, csv and json.
-var exportTables = []string{"state", "samples", "history", "sites", "stacks", "leaks"}
+var exportTables = []string{"state", "samples", "history", "sites", "stacks", "leaks",
+	"collections"}
 
 func newExportCmd() *cobra.Command {
 	o := exportOptions{at: "last", table: "state", value: "inuse_space"}
@@ -45,7 +46,7 @@ func newExportCmd() *cobra.Command {
 			"`samples`" + ` every sampled allocation and when the object died, ` + "`history`" + ` every class after
   each collection. For many recordings: ` + "`sites`" + ` has live and allocated bytes by class and site, ` +
 			"`stacks`" + ` the
-  stacks of ` + "`stack_id`, and `leaks`" + ` the verdicts.
+  stacks of ` + "`stack_id`, `leaks`" + ` the verdicts, and ` + "`collections`" + ` each collection with its pause.
 - ` + "`hprof`" + `: a heap dump of the state after --at, for VisualVM and Eclipse MAT. It has classes, objects with
   address and size, lengths of arrays, and stacks of sampled objects. A recording has no field values, so all values
   are zero. The file is as large as the heap, and compresses well: -o - | gzip. Without --references each object is
@@ -65,9 +66,9 @@ OUT appears when it is complete. ` + fileHelp,
 	c.Flags().StringVar(&o.format, "format", "", "Format to write: pprof, collapsed, hprof, parquet, csv or json. "+
 		"Required.")
 	c.Flags().StringVar(&o.table, "table", o.table, "Table for parquet, csv and json: state, samples, history, "+
-		"sites, stacks or leaks.")
+		"sites, stacks, leaks or collections.")
 	c.Flags().StringVar(&o.at, "at", o.at, "Collection to write: a number, first, last, peak, or a time. Not for "+
-		"samples, history and leaks.")
+		"samples, history, leaks and collections.")
 	c.Flags().StringVar(&o.value, "value", o.value,
 		"Figure for collapsed: alloc_objects, alloc_space, inuse_objects or inuse_space.")
 	c.Flags().BoolVar(&o.references, "references", false,
@@ -137,6 +138,8 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 			return export.NewHprofReferences(h).Write(ctx, w)
 		case o.table == "leaks" && o.isTable():
 			return exportLeaks(w, o.format, rec)
+		case o.table == "collections" && o.isTable():
+			return export.Collections(ctx, w, o.format, p.open())
 		case o.format == "pprof", o.format == "collapsed", o.isTable() && (o.table == "sites" || o.table == "stacks"):
 			gc, err := collection.Find(o.at, p.count, p.open)
 			if err != nil {
@@ -195,7 +198,7 @@ func exportLeaks(w io.Writer, format string, rec *ringstore.Recording) error {
 		if l == nil || err != nil {
 			return false, ifNot(err, leak.ErrOpen)
 		}
-		return true, export.Leaks(w, format, l, r.View().Symbols)
+		return true, export.Leaks(w, format, l, r.Position())
 	})
 }
 

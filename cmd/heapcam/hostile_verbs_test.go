@@ -57,6 +57,7 @@ var verbs = map[string][]said{
 		{args: "export --format parquet -o - R", bytes: "raw"}, {args: "export --format csv -o - R", shows: true},
 		{args: "export --format csv --table samples -o - R", shows: true},
 		{args: "export --format csv --table history -o - R", shows: true},
+		{args: "export --format csv --table collections -o - R"},
 		{args: "export --format json -o - R", shows: true},
 		{args: "export --format json --table samples -o - R", shows: true},
 		{args: "export --format N -o O R", shows: true}},

@@ -21,6 +21,7 @@ const module = "github.com/heapcam/heapcam/"
 var level = map[string]float64{
 	"trace": 0, "config": 0, "trace/ramp": 0.5, "trace/tracetest": 1, "trace/columns": 1,
 	"trace/references":                1,
+	"trace/site":                      0.5,
 	"trace/references/referencestest": 2, "probe": 0, "packaging": 0,
 	"coverage": 1, "analysis/stats": 1, "ringstore": 2, "ringstore/storetest": 3,
 	"ringstore/vfs": 0, "ringstore/segment": 1.2, "ringstore/folder": 1.4, "ringstore/quota": 1.4,
