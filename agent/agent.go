@@ -22,6 +22,7 @@ import (
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
+	"github.com/heapcam/heapcam/agent/tables"
 	"github.com/heapcam/heapcam/agent/upload"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
@@ -67,6 +68,7 @@ type Agent struct {
 	spool          *spool.Spool     // nil: none
 	upload         *upload.Uploader // nil: none
 	profiles       *profiles.Hub    // nil: none
+	tables         *tables.Tables   // nil: none
 	verdicts       verdicts
 	ringLogs       map[string]*zerolog.Logger // by folder
 
@@ -147,6 +149,11 @@ func New(cfg Config) (*Agent, error) {
 		to.Out, to.Incidents, to.Log = cfg.Out, IncidentsName, cfg.Log
 		a.upload = upload.New(to)
 	}
+	if a.cfg.Tables != nil {
+		to := *a.cfg.Tables
+		to.Out, to.Log = cfg.Out, cfg.Log
+		a.tables = tables.New(to)
+	}
 	if a.cfg.Profiles != nil {
 		to := *a.cfg.Profiles
 		to.Log = cfg.Log
@@ -223,6 +230,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	if a.profiles != nil {
 		a.wg.Go(func() { a.profiles.Run(ctx) })
+	}
+	if a.tables != nil {
+		a.wg.Go(func() { a.tables.Run(ctx) })
 	}
 	if a.cfg.Judge != nil {
 		a.wg.Go(func() { a.judge(ctx) })
@@ -338,6 +348,9 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session.Session)
 	}
 	if a.profiles != nil {
 		hooks.Profile = a.profiles.Take
+	}
+	if a.tables != nil {
+		hooks.Table = a.tables.Take
 	}
 	err := s.Run(ctx, hooks)
 	stopped := err != nil && ctx.Err() != nil

@@ -13,6 +13,7 @@ import (
 	"github.com/heapcam/heapcam/agent/profiles"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/tables"
 	"github.com/heapcam/heapcam/agent/upload"
 	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/ringstore"
@@ -101,6 +102,8 @@ type Config struct {
 	Kept   []*os.File
 	// Upload, if set, says to which bucket incidents go.
 	Upload *upload.Config
+	// Tables, if set, says how often tables are written, and to which bucket they go.
+	Tables *tables.Config
 	// Profiles, if set, says how often profiles of the heap are taken, and where they go.
 	Profiles *profiles.Config
 	// Judge, if set, reads the recording in a folder and says what leaks there. It is called after an incident was

@@ -12,6 +12,7 @@ import (
 	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/profiles"
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/agent/tables"
 	"github.com/heapcam/heapcam/agent/upload"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
@@ -146,6 +147,23 @@ func (a *Agent) Upload() *upload.Status {
 
 // Profiles gives the hub of profiles; nil: none are taken.
 func (a *Agent) Profiles() *profiles.Hub { return a.profiles }
+
+// Tables says how far the tables of the bucket are; nil: none are written.
+func (a *Agent) Tables() *tables.Status {
+	if a.tables == nil {
+		return nil
+	}
+	st := a.tables.Status()
+	return &st
+}
+
+// tableEvery is the time between two tables of a JVM; 0: none are written.
+func (a *Agent) tableEvery() time.Duration {
+	if a.tables == nil {
+		return 0
+	}
+	return a.tables.Every()
+}
 
 // profileEvery is the time between two profiles of a JVM; 0: none are taken.
 func (a *Agent) profileEvery() time.Duration {

@@ -94,7 +94,7 @@ func (a *Agent) sessionConfig() session.Config {
 	return session.Config{
 		MaxTraceSize: c.MaxTraceSize, Deviation: c.Deviation, Compression: c.Compression, SyncInterval: c.SyncInterval,
 		Emergency: c.Emergency, Probe: c.Probe, Limits: a.limits.Load, WriteRate: a.rates, Process: a.self, Log: c.Log,
-		ProfileEvery: a.profileEvery(),
+		ProfileEvery: a.profileEvery(), TableEvery: a.tableEvery(),
 	}
 }
 

@@ -159,6 +159,9 @@ func (a *Agent) judgeOne(ctx context.Context, i *ringstore.Incident) (cpu time.D
 	slices.SortStableFunc(v.Leaks, func(x, y session.Leak) int {
 		return cmp.Compare(y.BytesPerSecond, x.BytesPerSecond)
 	})
+	if a.tables != nil {
+		a.tables.Verdict(i.Resource, i.Session, i.Created, v.Leaks)
+	}
 	if n := len(v.Leaks) - maxLeaks; n > 0 {
 		v.Leaks, v.LeftOut = v.Leaks[:maxLeaks], v.LeftOut+n
 	}

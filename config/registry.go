@@ -204,6 +204,10 @@ var Groups = []Group{
 			Help: "Bytes per second that uploads may take."},
 		{Key: "upload_redact", Kind: Bool, Default: "false",
 			Help: "Leave the names of the host, the threads and the program out of what is uploaded."},
+		{Key: "upload_tables", Kind: Duration, Default: "0s", Zero: "no tables",
+			Help: "Time between two tables of a JVM that the agent puts into the bucket of upload, 1m to 24h.",
+			More: "Tables are Parquet files of sites, stacks, collections and leaks, for SQL over many hosts: " +
+				"PREFIX/TABLE/service=SERVICE/date=DATE/."},
 		{Key: "profiles_url", Kind: Text, Placeholder: "URL", Zero: "nothing leaves this host",
 			Help: "Pyroscope server to which the agent pushes profiles of each JVM's heap, such as " +
 				"https://pyroscope.example:4040.",

@@ -11,6 +11,11 @@ type Site struct {
 // Estimate is how many objects and bytes samples stand for.
 type Estimate struct{ Objects, Bytes float64 }
 
+// Plus gives the sum of two estimates.
+func (e Estimate) Plus(x Estimate) Estimate {
+	return Estimate{e.Objects + x.Objects, e.Bytes + x.Bytes}
+}
+
 // maxFlowSites bounds the sites of a flow; others count for the site Others.
 const maxFlowSites = 1 << 16
 
@@ -31,6 +36,16 @@ func (f Flow) add(s sample) {
 	e.Objects += w
 	e.Bytes += w * float64(s.size)
 	f[k] = e
+}
+
+// AddAll adds all of g. What exceeds the bound of a Flow counts as Others.
+func (f Flow) AddAll(g Flow) {
+	for k, e := range g {
+		if _, ok := f[k]; !ok && len(f) >= maxFlowSites {
+			k = Others
+		}
+		f[k] = f[k].Plus(e)
+	}
 }
 
 // Flows are what happened since they were taken last: what was allocated, what of it survived a collection for the

@@ -102,6 +102,16 @@ var (
 	ProfilesDropped = line(agent, "profiles-dropped", warn, "profiles were dropped",
 		"16 MiB of profiles wait for the server of `profiles_url`. The oldest ones make room.",
 		"make the server reachable, or raise `profiles_interval`")
+	TableNotWritten = line(agent, "table-not-written", warn, "cannot write a table",
+		"The disk of `out` is full or does not answer. The rows of this interval are lost.",
+		"free space on the disk of `out`")
+	TablesNotUploaded = line(agent, "tables-not-uploaded", warn, "cannot upload a table",
+		"The bucket of `upload` cannot be reached, or refuses. The agent tries again, after up to five minutes, and "+
+			"keeps up to 64 MiB of tables, also across a restart.",
+		"see the error: check address, credentials and the IPAddressAllow of heapcam.service")
+	TablesDropped = line(agent, "tables-dropped", warn, "tables were dropped",
+		"64 MiB of tables wait for the bucket of `upload`. The oldest ones make room.",
+		"make the bucket reachable, or raise `upload_tables`")
 	IncidentRemains = line(agent, "incident-remains", warn, "cannot remove the remains of an unfinished incident",
 		"An agent was killed while it froze an incident.", "remove the folder that the error names")
 )

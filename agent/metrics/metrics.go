@@ -28,6 +28,7 @@ import (
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
+	"github.com/heapcam/heapcam/agent/tables"
 	"github.com/heapcam/heapcam/agent/upload"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -46,6 +47,8 @@ type Source struct {
 	Spool func() *spool.Status
 	// Upload says how far uploads are; nil, or a nil answer: nothing is uploaded.
 	Upload func() *upload.Status
+	// Tables says how far tables are; nil, or it gives nil: none are written.
+	Tables func() *tables.Status
 	// Profiles takes profiles of the heap; nil: none are taken.
 	Profiles *profiles.Hub
 	Version  string
@@ -272,6 +275,7 @@ var (
 var others = []metric{lostEpochs, lostOther, coverage, syncPoints, depth, info, leaks, oldGarbage, oldObjects,
 	oldListed, attachBad, recordings, notRec, frozen, frozenSize, leaksLeft, spoolLeft, spoolTaken, uploadPending,
 	uploadDone, uploadBytes, uploadFailed, uploadDropped, profilePending, profilePushed, profileFailed, profileDropped,
+	tablePending, tableDone, tableFailed, tableDropped, tableLeftOut,
 	maxCPU, maxMemory, heldMemory, build}
 
 var phases = []session.Phase{session.Recording, session.Paused, session.Silent, session.Refused, session.EndedPhase,
@@ -354,6 +358,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	c.stored(put)
 	c.uploads(put)
 	c.profiles(put)
+	c.tables(put)
 	if c.src.Self != nil {
 		s := c.src.Self()
 		put(maxCPU, s.MaxCPU)

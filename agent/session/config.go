@@ -31,6 +31,7 @@ type Config struct {
 	Probe        string        // version of the probe that this agent would load; "": none
 
 	ProfileEvery time.Duration // time between two profiles; 0: none
+	TableEvery   time.Duration // time between two rows of tables; 0: none
 
 	Limits    func() *Limits    // in force; another pointer when they have changed
 	WriteRate *quota.SharedRate // of max_total_write_rate

@@ -154,6 +154,7 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 		s.stormBegins(p.Start+p.Dur, &h)
 	}
 	s.collected(p, eden+survivor+humongous+old)
+	s.collectionRow(e, eden+survivor+humongous+old)
 	leftOut := p.Flags&trace.PauseLeftOut != 0
 	s.syncs.collection(p)
 	s.set(func(st *Status) {

@@ -15,6 +15,7 @@ type live struct {
 	types *trace.TypeTable
 	est   *coverage.Live
 	gc    uint64
+	ended uint64 // when that collection had, ns of the stream
 }
 
 func newLive() *live {
@@ -88,6 +89,7 @@ type heapView struct {
 	view overview // of the open file, since its last summary
 
 	profiles profiler
+	tables   tabler
 }
 
 // epoch takes in a collection, and says whether a summary is to be written before it gathers too many.

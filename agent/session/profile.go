@@ -60,6 +60,7 @@ type ProfileFrame struct {
 // profiler takes profiles of one session.
 type profiler struct {
 	from, next time.Time
+	kept       coverage.Flows // that tables have taken
 }
 
 // profileDue takes a profile if it is time for one, and hands it to the agent.
@@ -104,7 +105,7 @@ func (s *Session) profile(now time.Time) *Profile {
 		r.Values[value].Bytes += e.Bytes
 	}
 	p.Known = est.EachSite(func(at coverage.Site, known bool, e coverage.Estimate) { add(key{at, known}, InUse, e) })
-	flows := est.TakeFlows()
+	flows := s.profileFlows()
 	for i, f := range []coverage.Flow{flows.Allocated, flows.Survived, flows.Freed} {
 		for at, e := range f {
 			add(key{at, true}, Allocated+i, e)
@@ -147,6 +148,19 @@ func (s *Session) profile(now time.Time) *Profile {
 		p.Rows = append(p.Rows, others)
 	}
 	return p
+}
+
+// profileFlows gives what happened since the last profile.
+func (s *Session) profileFlows() coverage.Flows {
+	f, kept := s.takeFlows(), s.heap.profiles.kept
+	s.heap.profiles.kept = coverage.Flows{}
+	if kept.Allocated == nil {
+		return f
+	}
+	kept.Allocated.AddAll(f.Allocated)
+	kept.Survived.AddAll(f.Survived)
+	kept.Freed.AddAll(f.Freed)
+	return kept
 }
 
 // className gives the name of a type as it is printed.

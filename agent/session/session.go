@@ -60,6 +60,8 @@ type Hooks struct {
 	Freeze func(reason string, listed ringstore.Listed)
 	// Profile takes a profile, every Config.ProfileEvery.
 	Profile func(*Profile)
+	// Table takes the rows of tables, every Config.TableEvery.
+	Table func(*Table)
 }
 
 // Run empties the ring until it ends or ctx is done, and closes the store. It returns nil after an orderly or sudden
@@ -72,6 +74,7 @@ func (s *Session) Run(ctx context.Context, hooks Hooks) error {
 	err := s.guarded(ctx)
 	s.refs.end()
 	s.freezeWaiting(time.Now(), true)
+	s.lastTable()
 	s.report(ctx, err)
 	closing := s.doing()
 	s.keepCounters()
@@ -170,6 +173,7 @@ func (s *Session) record(ctx context.Context) error {
 		done := s.doing()
 		err = s.charged(s.step)
 		s.profileDue(time.Now())
+		s.tableDue(time.Now())
 		done()
 		if err != nil {
 			return err
@@ -201,6 +205,7 @@ func (s *Session) wait(ctx context.Context) error {
 		done = s.doing()
 		err = s.idle()
 		s.profileDue(time.Now())
+		s.tableDue(time.Now())
 		done()
 		if err != nil {
 			return err

@@ -173,6 +173,11 @@ type Leak struct {
 	Class          string  `json:"class"`   // of its largest part
 	SiteID         string  `json:"site_id"` // of the allocation site, the same on every host
 	BytesPerSecond float64 `json:"bytes_per_second"`
+	// For tables (package agent/tables); status does not have them.
+	OnsetFrom, OnsetTo       time.Time `json:"-"`
+	Confidence               float64   `json:"-"`
+	GrownBytes               uint64    `json:"-"`
+	StackID, Stack, Sentence string    `json:"-"`
 }
 
 // Stuck says that the disk hangs, for this recording.

@@ -205,27 +205,13 @@ func (u *Uploader) look(all []ringstore.Incident) {
 // key is the name of an incident in the bucket: PREFIX/HOST/ID-SESSION.heapcam. The beginning of the session tells
 // hosts of one name apart. With Redact no name is in it.
 func (u *Uploader) key(i ringstore.Incident) string {
-	session := plain(i.Session[:min(len(i.Session), 12)])
+	session := bucket.Plain(i.Session[:min(len(i.Session), 12)])
 	if u.cfg.Redact {
 		at := i.Created.UTC().Format(idTime)
 		_, more, _ := strings.Cut(i.ID, at) // a number, where several were made in this second
-		return path.Join(u.cfg.To.Key, at+plain(more)[:min(len(more), 8)]+"-"+session+Suffix)
+		return path.Join(u.cfg.To.Key, at+bucket.Plain(more)[:min(len(more), 8)]+"-"+session+Suffix)
 	}
-	return path.Join(u.cfg.To.Key, plain(u.cfg.Host), plain(i.ID)+"-"+session+Suffix)
-}
-
-// plain makes a name one that every server takes as one part of a key.
-func plain(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
-			return r
-		}
-		return '_'
-	}, s)
-	if s = strings.Trim(s[:min(len(s), 200)], "."); s == "" {
-		return "_"
-	}
-	return s
+	return path.Join(u.cfg.To.Key, bucket.Plain(u.cfg.Host), bucket.Plain(i.ID)+"-"+session+Suffix)
 }
 
 // put has the bucket have an incident. One that it has already, of an earlier try whose answer was lost, is not sent
@@ -237,7 +223,7 @@ func (u *Uploader) put(ctx context.Context, i ringstore.Incident, x *upload) (bu
 		_, err := ringstore.Pull(ctx, dir, w, ringstore.PullOptions{Redact: u.cfg.Redact, Reason: i.Reason,
 			Ended: i.Ended, Created: i.Created})
 		return err
-	}, bucket.Put{Resume: x.Upload, Metadata: map[string]string{"Heapcam-Session": plain(i.Session)},
+	}, bucket.Put{Resume: x.Upload, Metadata: map[string]string{"Heapcam-Session": bucket.Plain(i.Session)},
 		Begun: func(id string) error {
 			x.Upload = id
 			u.save()
@@ -252,7 +238,7 @@ func (u *Uploader) put(ctx context.Context, i ringstore.Incident, x *upload) (bu
 	if serr != nil {
 		return d, serr
 	}
-	if meta["Heapcam-Session"] != plain(i.Session) {
+	if meta["Heapcam-Session"] != bucket.Plain(i.Session) {
 		return d, fmt.Errorf("%w, and it is of another recording", err)
 	}
 	d.Bytes = item.Size

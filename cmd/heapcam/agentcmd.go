@@ -212,6 +212,7 @@ func (d *daemon) configure(kept []*os.File) {
 	d.config.Watch, d.config.Spool = []string{d.rings}, o.spool
 	d.config.Probe, d.config.Switch = probe.Version(), o.disabled
 	d.config.Upload = o.upload.config()
+	d.config.Tables = o.upload.tablesOf(d.config.Upload)
 	d.config.Profiles = o.profiles.config()
 	d.config.Judge = judge
 	o.limit(&d.config)
@@ -323,7 +324,8 @@ func (d *daemon) serve(ctx context.Context) error {
 func (d *daemon) serveMetrics(ctx context.Context) {
 	a, alive := d.agent, agentAlive(d.agent, d.socket)
 	source := metrics.Source{Status: a.Status, Others: a.Others, Self: a.Self, AttachFailures: d.found.Failures,
-		Incidents: a.Incidents, Spool: a.Spool, Upload: a.Upload, Profiles: a.Profiles(), Version: version}
+		Incidents: a.Incidents, Spool: a.Spool, Upload: a.Upload, Tables: a.Tables,
+		Profiles: a.Profiles(), Version: version}
 	h := metrics.Handler(source, func(context.Context) error {
 		_, err := alive()
 		return err

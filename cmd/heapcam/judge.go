@@ -15,7 +15,9 @@ import (
 
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/trace/site"
 )
 
 // What judging an incident may take. Beyond it the process is ended, and there is no verdict.
@@ -78,8 +80,10 @@ func judge(ctx context.Context, dir string) (v session.Verdict, err error) {
 	}
 	for i := range l.Verdicts {
 		x := &l.Verdicts[i]
+		stack := sites.JoinStack(x.Site)
 		v.Leaks = append(v.Leaks, session.Leak{Kind: x.Kind, Class: string(ui.Name(x.Class)), SiteID: x.SiteID,
-			BytesPerSecond: x.BytesPerSecond})
+			BytesPerSecond: x.BytesPerSecond, OnsetFrom: x.OnsetFrom, OnsetTo: x.OnsetTo, Confidence: x.Confidence,
+			GrownBytes: x.GrownBytes, StackID: site.StackID(stack), Stack: stack, Sentence: string(x.Sentence)})
 	}
 	return v, nil
 }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/tables"
 	"github.com/heapcam/heapcam/agent/upload"
 	"github.com/heapcam/heapcam/internal/bucket"
 	"github.com/heapcam/heapcam/internal/bucket/s3"
@@ -17,6 +19,7 @@ type uploadOptions struct {
 	to, endpoint, region, credentials string
 	rate                              ui.Size
 	redact                            bool
+	tables                            time.Duration
 }
 
 func (o *uploadOptions) add(f *pflag.FlagSet) {
@@ -26,6 +29,7 @@ func (o *uploadOptions) add(f *pflag.FlagSet) {
 	bind(f, "upload_credentials", &o.credentials)
 	bind(f, "upload_rate", &o.rate)
 	bind(f, "upload_redact", &o.redact)
+	bind(f, "upload_tables", &o.tables)
 }
 
 func (o *uploadOptions) server() s3.Options {
@@ -34,8 +38,11 @@ func (o *uploadOptions) server() s3.Options {
 
 // check finds wrong settings before the agent starts.
 func (o *uploadOptions) check() error {
+	if o.tables != 0 && (o.tables < time.Minute || o.tables > 24*time.Hour) {
+		return usage("--upload-tables %v: it must be 0 (no tables), or from 1m to 24h", o.tables)
+	}
 	if o.to == "" {
-		if o.endpoint+o.region+o.credentials != "" || o.rate != 0 || o.redact {
+		if o.endpoint+o.region+o.credentials != "" || o.rate != 0 || o.redact || o.tables != 0 {
 			return usage("--upload-endpoint and the like need --upload s3://NAME")
 		}
 		return nil
@@ -67,4 +74,12 @@ func (o *uploadOptions) config() *upload.Config {
 	}
 	host, _ := os.Hostname()
 	return &upload.Config{To: at, Bucket: to, Host: host, Redact: o.redact}
+}
+
+// tablesOf is what the agent gets for tables, which use the connection of up; nil: it writes none.
+func (o *uploadOptions) tablesOf(up *upload.Config) *tables.Config {
+	if up == nil || o.tables == 0 {
+		return nil
+	}
+	return &tables.Config{Every: o.tables, To: up.To, Bucket: up.Bucket, Host: up.Host, Redact: up.Redact}
 }

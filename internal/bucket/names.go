@@ -48,6 +48,20 @@ func Parse(name string) (Location, error) {
 	return Location{bucket, key}, nil
 }
 
+// Plain makes a name one that every server takes as one part of a key.
+func Plain(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
+			return r
+		}
+		return '_'
+	}, s)
+	if s = strings.Trim(s[:min(len(s), 200)], "."); s == "" {
+		return "_"
+	}
+	return s
+}
+
 // PartSize is what a part of a large object has, bytes. An object has at most 10,000 parts, 156 GiB.
 const PartSize = 16 << 20
 
@@ -59,6 +73,8 @@ type Put struct {
 	Begun func(upload string) error
 	// Progress gets how many bytes were sent in this try, after each part.
 	Progress func(sent int64)
+	// Type is the media type of the object; "": application/x-tar, which a recording is.
+	Type string
 	// Metadata is kept with the object. Keys are ASCII.
 	Metadata map[string]string
 }

@@ -2,6 +2,7 @@ package s3
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5"
 	"encoding/base64"
@@ -62,7 +63,8 @@ type upload struct {
 }
 
 func (u *upload) options() minio.PutObjectOptions {
-	o := minio.PutObjectOptions{UserMetadata: u.p.Metadata, ContentType: "application/x-tar"}
+	o := minio.PutObjectOptions{UserMetadata: u.p.Metadata,
+		ContentType: cmp.Or(u.p.Type, "application/x-tar")}
 	o.SetMatchETagExcept("*")
 	return o
 }
