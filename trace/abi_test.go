@@ -148,6 +148,9 @@ func TestHeaderAgrees(t *testing.T) {
 		want["HC_KIND_"+b.Name] = int64(b.Kind)
 	}
 	for _, e := range events {
+		if e.Tag == TagRefColumns { // of the agent alone
+			continue
+		}
 		want["HC_EV_"+strings.ToUpper(e.Name)] = int64(e.Tag)
 	}
 	for name, v := range want {

@@ -17,6 +17,8 @@ type RefPart struct {
 	// Slots are the references of the objects so far, in their order: word of the target + 1, 0: null. RefSlot reads
 	// them.
 	Slots [][]byte
+	// Columns are the same by class and slot, in the place of Slots: package references packs and unpacks them.
+	Columns []byte
 }
 
 // References says what a reference listing is. Refused: why there is none; then it has no objects.
@@ -61,6 +63,9 @@ func DecodeRefs(b Block) (*RefPart, error) {
 		parts = 1
 		return p.take(r, n)
 	})
+	if err == nil && p.Columns != nil && len(p.Slots) > 0 {
+		err = &CorruptError{Kind: KindRefs, Why: "slots and columns"}
+	}
 	if err == nil && parts == 0 {
 		err = &CorruptError{Kind: KindRefs, Why: "no refpart"}
 	}
@@ -99,6 +104,11 @@ func (p *RefPart) take(r *row, n *[maxNums]uint64) (why string, err error) {
 			return "slots are not whole", nil
 		}
 		p.Slots = append(p.Slots, r.text[0])
+	case TagRefColumns:
+		if p.Columns != nil {
+			return "two events of columns", nil
+		}
+		p.Columns = r.text[0]
 	}
 	return why, err
 }
@@ -132,5 +142,13 @@ func EncodeRefs(p *RefPart) Block {
 	for _, s := range p.Slots {
 		b = putBlob(b, TagRefSlots, s)
 	}
-	return block(KindRefs, b)
+	if p.Columns != nil {
+		b = putBlob(b, TagRefColumns, p.Columns)
+	}
+	x := block(KindRefs, b)
+	x.Version = RefsFormatVersion
+	if p.Columns != nil {
+		x.Version = RefColumnsVersion
+	}
+	return x
 }

@@ -70,6 +70,7 @@ const (
 	TagRefRoots    Tag = 65
 	TagRefList     Tag = 66
 	TagRefSlots    Tag = 67
+	TagRefColumns  Tag = 68
 )
 
 // FieldType says how a field is written.
@@ -106,6 +107,7 @@ const (
 	BlobRecords          // records, see Event.Records
 	BlobCensus           // census rows
 	BlobSlots            // references: 32 bits each, little-endian
+	BlobColumns          // references by class and slot: package references
 )
 
 // Field is a field of an event or record.
@@ -236,7 +238,7 @@ var blockSpecs = []BlockSpec{
 	{KindSummary, "SUMMARY", []Tag{TagCovered, TagCollection, TagTypeSum, TagSiteSum}, false},
 	{KindLayout, "LAYOUT", nil, true},
 	{KindRefs, "REFS", []Tag{TagRefPart, TagReferences, TagRefClass, TagRefField, TagRefExtra, TagRefRoots,
-		TagRefList, TagRefSlots}, false},
+		TagRefList, TagRefSlots, TagRefColumns}, false},
 	{KindSlice, "SLICE", []Tag{TagSlice, TagPending, TagListed, TagSpace, TagRegions, TagList, TagAgain, TagLiveSamples,
 		TagSampleTypes, TagTotal}, false},
 }
@@ -414,6 +416,7 @@ var events = []Event{
 	}},
 	{Tag: TagRefList, Name: "reflist", Since: 4, Fields: blob, Form: BlobList},
 	{Tag: TagRefSlots, Name: "refslots", Since: 4, Fields: blob, Form: BlobSlots},
+	{Tag: TagRefColumns, Name: "refcolumns", Since: RefColumnsVersion, Fields: blob, Form: BlobColumns},
 	{Tag: TagEnd, Name: "end", Fields: []Field{u("time", MaxTime), en("reason", 1, 255, EndReasonNames), str("text")}},
 }
 

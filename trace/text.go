@@ -155,7 +155,7 @@ func (t *TextWriter) blob(ev *Event, blob []byte) {
 			}
 			t.w.WriteByte('\n')
 		})
-	case BlobSlots:
+	case BlobSlots, BlobColumns:
 		t.hex("    ", blob, "")
 	case BlobCensus:
 		if err := readCensus(blob, func(CensusRow) {}); err != nil {

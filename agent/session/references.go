@@ -10,6 +10,7 @@ import (
 
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
+	columns "github.com/heapcam/heapcam/trace/references"
 )
 
 // References is what became of a request for a reference listing. Times in ns.
@@ -48,8 +49,9 @@ type references struct {
 	listing, next uint64 // of the listing that is being stored, and the number of its next part
 	about         trace.References
 	bytes         int64
-	err           error   // why it is torn
-	unasked       unasked // those that nobody asked for
+	err           error           // why it is torn
+	unasked       unasked         // those that nobody asked for
+	packer        *columns.Packer // of the listing that is being stored; nil: its parts stay as they are
 
 	mu      sync.Mutex
 	waiting map[uint32]chan answer
@@ -168,6 +170,28 @@ func (s *Session) references(b trace.Block, p *trace.RefPart, start uint64) {
 	}
 }
 
+// packed gives a part with its slots by class and slot, in which form they compress to a fraction.
+func (r *references) packed(b trace.Block, p *trace.RefPart, types *trace.TypeTable) (trace.Block, bool) {
+	if p.N == 1 {
+		r.packer = &columns.Packer{}
+	}
+	if r.packer == nil {
+		return b, false
+	}
+	slots, ok := r.packer.Pack(p, types)
+	if p.Flags&trace.RefLast != 0 {
+		r.packer = nil // it takes as much memory as a part
+	}
+	if !ok {
+		return b, false
+	}
+	q := *p
+	q.Slots, q.Columns = nil, slots
+	out := trace.EncodeRefs(&q)
+	out.Flags, out.Seq = b.Flags, b.Seq
+	return out, true
+}
+
 // storePart stores a part in a frame of its own, behind what it refers to.
 func (s *Session) storePart(b trace.Block, p *trace.RefPart, start uint64) error {
 	if s.in.known {
@@ -178,7 +202,9 @@ func (s *Session) storePart(b trace.Block, p *trace.RefPart, start uint64) error
 		return errNoFile
 	}
 	part := s.out.hand
-	if part == nil {
+	if packed, ok := s.refs.packed(b, p, s.heap.live.types); ok {
+		part = trace.AppendBlock(nil, packed)
+	} else if part == nil {
 		part = trace.AppendBlock(nil, b)
 	}
 	t := s.in.time

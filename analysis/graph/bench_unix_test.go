@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/trace/references"
-	"github.com/klauspost/compress/zstd"
 )
 
 // generated makes a heap of n objects with about 2.2 slots each, of which 23 % are null: most references lead to the
@@ -117,24 +116,4 @@ func BenchmarkBuild(b *testing.B) {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	b.ReportMetric(float64(u.Maxrss)*1024/float64(n), "peak-B/object")
-}
-
-// BenchmarkStored measures the stored form: bytes a slot, compressed as ring files are.
-func BenchmarkStored(b *testing.B) {
-	l := generated(1_000_000)
-	z, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
-	for b.Loop() {
-		parts, err := references.Encode(l)
-		if err != nil {
-			b.Fatal(err)
-		}
-		raw, stored := 0, 0
-		for _, p := range parts {
-			raw += len(p)
-			stored += len(z.EncodeAll(p, nil))
-		}
-		b.ReportMetric(float64(stored)/float64(len(l.Slots)), "stored-B/slot")
-		b.ReportMetric(float64(raw)/float64(len(l.Slots)), "raw-B/slot")
-		b.ReportMetric(float64(stored)/float64(len(l.Addr)), "stored-B/object")
-	}
 }

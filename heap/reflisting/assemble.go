@@ -22,10 +22,11 @@ const (
 
 // assembler makes a listing of its parts, which come in order.
 type assembler struct {
-	names *symbols.Table
-	l     *references.Listing
-	about trace.References
-	next  uint64
+	names  *symbols.Table
+	unpack *references.Unpacker
+	l      *references.Listing
+	about  trace.References
+	next   uint64
 
 	class   map[uint32]*trace.RefClass // by id
 	ofType  map[uint32]*trace.RefClass
@@ -50,7 +51,8 @@ type object struct {
 }
 
 func newAssembler(names *symbols.Table) *assembler {
-	return &assembler{names: names, next: 1, class: map[uint32]*trace.RefClass{}, ofType: map[uint32]*trace.RefClass{},
+	return &assembler{names: names, unpack: references.NewUnpacker(names.Sizes()), next: 1,
+		class: map[uint32]*trace.RefClass{}, ofType: map[uint32]*trace.RefClass{},
 		fields: map[uint32][]trace.RefField{}, extra: map[uint32][]trace.RefExtra{}, shapes: map[shapeKey]uint32{},
 		l: &references.Listing{First: []uint64{0}}}
 }
@@ -87,7 +89,11 @@ func (a *assembler) add(p *trace.RefPart) error {
 			return err
 		}
 	}
-	for _, s := range p.Slots {
+	slots, err := a.unpack.Unpack(p)
+	if err != nil {
+		return err
+	}
+	for _, s := range slots {
 		if err := a.take(s); err != nil {
 			return err
 		}

@@ -20,10 +20,11 @@ type Definitions struct {
 // Assembler makes listings of the parts that a probe has sent (trace.RefPart), in the order of the recording. It takes
 // memory for what has come alone, whatever a part promises.
 type Assembler struct {
-	defs Definitions
-	l    *Listing // in the making; nil: none
-	next uint64   // number of the next part
-	of   uint64   // number of the listing
+	defs   Definitions
+	unpack *Unpacker
+	l      *Listing // in the making; nil: none
+	next   uint64   // number of the next part
+	of     uint64   // number of the listing
 
 	about   trace.References
 	classes map[uint64]*rawClass // by id
@@ -114,6 +115,7 @@ func (a *Assembler) begin(p *trace.RefPart) {
 	a.classes, a.byType = map[uint64]*rawClass{}, map[uint64]*rawClass{}
 	a.extra, a.loaders = map[uint32][]uint32{}, map[uint32]bool{}
 	a.waiting, a.at, a.slots = nil, 0, 0
+	a.unpack = NewUnpacker(a.defs.Types)
 }
 
 func (a *Assembler) take(p *trace.RefPart) error {
@@ -149,7 +151,11 @@ func (a *Assembler) take(p *trace.RefPart) error {
 			return err
 		}
 	}
-	for _, s := range p.Slots {
+	slots, err := a.unpack.Unpack(p)
+	if err != nil {
+		return err
+	}
+	for _, s := range slots {
 		if err := a.fill(s); err != nil {
 			return err
 		}
