@@ -45,10 +45,11 @@ func stages() ([]stage, error) {
 	}
 	out := []stage{
 		{name: "go vet", command: []string{"go", "vet", "./..."}},
-		// Modules of their own: the types of Kubernetes, and Apache Arrow with gRPC and Thrift, are for their tests
-		// alone.
+		// Modules of their own: the types of Kubernetes, Apache Arrow with gRPC and Thrift, and DuckDB are for their
+		// tests alone.
 		{name: "packaging/kubernetes", pkg: "./...", dir: "packaging/kubernetes", env: full},
 		{name: "analysis/export/arrowtest", pkg: "./...", dir: "analysis/export/arrowtest", env: full},
+		{name: "tools/fleetsql", pkg: "./...", dir: "tools/fleetsql", env: full},
 	}
 	names, err := list("./...")
 	if err != nil {
