@@ -272,7 +272,7 @@ var (
 )
 
 // others are the metrics that are not in fields.
-var others = []metric{lostEpochs, lostOther, coverage, syncPoints, depth, info, leaks, oldGarbage, oldObjects,
+var others = []metric{pauses, lostEpochs, lostOther, coverage, syncPoints, depth, info, leaks, oldGarbage, oldObjects,
 	oldListed, attachBad, recordings, notRec, frozen, frozenSize, leaksLeft, spoolLeft, spoolTaken, uploadPending,
 	uploadDone, uploadBytes, uploadFailed, uploadDropped, profilePending, profilePushed, profileFailed, profileDropped,
 	tablePending, tableDone, tableFailed, tableDropped, tableLeftOut,
@@ -305,6 +305,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		for _, f := range fields {
 			put(f.metric, f.value(&s), s.ID, s.Name)
 		}
+		putPauses(ch, &s)
 		for reason, n := range map[string]uint64{
 			"shared ring": s.Dropped.RingEpochs, "store": s.Dropped.StoreEpochs, "check": s.Dropped.FailedEpochs} {
 			put(lostEpochs, float64(n), s.ID, s.Name, reason)

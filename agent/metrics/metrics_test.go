@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/heapcam/heapcam/agent/api"
@@ -64,6 +65,32 @@ heapcam_jvms_not_recorded{why="ignored"} 1
 	if p, err := testutil.CollectAndLint(collector{source()}); err != nil || len(p) > 0 {
 		t.Errorf("lint: %v %v", p, err)
 	}
+}
+
+// TestPauses: pauses are a native histogram, with the buckets that they belong to and nothing else.
+func TestPauses(t *testing.T) {
+	src := source()
+	src.Status = func() []session.Status {
+		return []session.Status{{ID: "Shop-1-a", Name: "Shop", Pauses: session.PausesOf(2e6, 2e6, 500e6)}, {ID: "x"}}
+	}
+	reg := prometheus.NewPedanticRegistry()
+	reg.MustRegister(collector{src})
+	all, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		if f.GetName() != "heapcam_gc_pause_seconds" {
+			continue
+		}
+		h := f.Metric[0].Histogram
+		if len(f.Metric) != 1 || h.GetSchema() != session.PauseSchema || h.GetSampleCount() != 3 ||
+			h.GetSampleSum() != 0.504 || len(h.PositiveSpan) != 2 || len(h.Bucket) != 0 {
+			t.Errorf("%v", f)
+		}
+		return
+	}
+	t.Error("no heapcam_gc_pause_seconds")
 }
 
 func TestHandler(t *testing.T) {

@@ -50,6 +50,8 @@ func reference() []byte {
 			kind := "gauge"
 			if m.kind == prometheus.CounterValue {
 				kind = "counter"
+			} else if m.kind == histogram {
+				kind = "native histogram"
 			}
 			var labels []string
 			for _, l := range m.labels {

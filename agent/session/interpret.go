@@ -142,6 +142,7 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	p := &e.Pause
 	s.in.depth, s.in.pauseAt = p.Depth, time.Now()
 	s.steer.budget.paused(p)
+	s.status.Pauses.paused(e)
 	s.stamp(p.Start + p.Dur)
 	s.out.collection(p.GC)
 	s.recordGaps(s.losses.before(p.GC, h, s.in.time))

@@ -64,7 +64,7 @@ func New(
 		RingOnDisk: h.Flags&shmring.FlagDisk != 0,
 		RingMemfd:  h.Flags&shmring.FlagMemfd != 0, RingKept: who.Kept != "",
 		Phase: Recording, Dir: dir, Since: time.Now(),
-		Resource: who.Resource, RingBytes: h.Capacity, GuaranteeMet: true,
+		Resource: who.Resource, RingBytes: h.Capacity, GuaranteeMet: true, Pauses: &Pauses{},
 	}
 	s.log = BoundLog(logs.With(cfg.Log, logs.Recording.Of(s.status.ID)))
 	if h.EpochMax|h.CostMax != 0 { // of an agent before

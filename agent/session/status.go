@@ -142,6 +142,9 @@ type Status struct {
 	// Verdict on the newest incident; nil: there is none, or it is older than a day.
 	Verdict *Verdict `json:"verdict,omitempty"`
 
+	// Pauses by their length; status does not have them. nil: the session was never opened.
+	Pauses *Pauses `json:"-"`
+
 	// Quality of the last collection, in bytes and objects; nil while unknown.
 	Quality *Quality `json:"coverage,omitempty"`
 }

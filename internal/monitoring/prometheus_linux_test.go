@@ -84,7 +84,7 @@ func TestRulesAndDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, prometheus, "--config.file", conf, "--storage.tsdb.path", filepath.Join(dir, "tsdb"), "--web.listen-address",
-		promAddr, "--log.level=error")
+		promAddr, "--log.level=error", "--enable-feature=native-histograms")
 	await(t, "three scrapes", func() bool {
 		n, err := query(promAddr, `count_over_time(heapcam_recording_up[1m]) >= 3`)
 		return err == nil && n > 0
@@ -124,6 +124,9 @@ var byHistory = []string{"HeapcamNewVersionLeaks"}
 // comparison is what ends the expression of an alert: without it the query gives data even while nothing is wrong.
 var comparison = regexp.MustCompile(`^(.*) [<>] [0-9.]+$`)
 
+// profileType is a type as Pyroscope names what agents push (package agent/profiles).
+var profileType = regexp.MustCompile(`^memory:(inuse|alloc|survived|freed)_(space:bytes|objects:count):space:bytes$`)
+
 // queries gives every expression of dashboard and alerts, with what stands for the dashboard's variables.
 func queries(t *testing.T) map[string]string {
 	t.Helper()
@@ -135,7 +138,7 @@ func queries(t *testing.T) map[string]string {
 	var d struct {
 		Panels []struct {
 			Title   string
-			Targets []struct{ Expr, RefID string }
+			Targets []struct{ Expr, RefID, ProfileTypeID string }
 		}
 	}
 	if err := json.Unmarshal(b, &d); err != nil {
@@ -144,6 +147,12 @@ func queries(t *testing.T) map[string]string {
 	fill := strings.NewReplacer("$instance", ".*", "$jvm", ".*", "$__rate_interval", "1m")
 	for _, p := range d.Panels {
 		for _, q := range p.Targets {
+			if q.ProfileTypeID != "" { // of Pyroscope
+				if !profileType.MatchString(q.ProfileTypeID) || q.Expr != "" {
+					t.Errorf("panel %s: %q is no profile that agents push", p.Title, q.ProfileTypeID)
+				}
+				continue
+			}
 			out["panel "+p.Title+" "+q.RefID] = fill.Replace(q.Expr)
 		}
 	}
