@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/heapcam/heapcam/internal/tiers"
 	"github.com/heapcam/heapcam/shmring"
 )
 
@@ -31,7 +34,7 @@ func amidReferences(t *testing.T, major int, gc, out string, wrap ...string) *am
 	}
 	x.d.start(t)
 	p := program{major: major, gc: gc, heap: "160m", main: "Until", args: []string{x.end, "200000", "20"},
-		opts: []string{x.d.withProbe(t, ",ring=4194304")}}
+		opts: []string{x.d.withProbe(t, ",ring=4194304"), "-Xms160m", "-XX:+AlwaysPreTouch"}}
 	x.r = p.plain(t, wrap...)
 	await(t, "the first collections", func() bool {
 		s := x.d.status(t).JVMs
@@ -167,4 +170,78 @@ func TestAmidReferencesDisk(t *testing.T) {
 		t.Error("no listing with room again")
 	}
 	x.finish(t)
+}
+
+// TestReferencesTightGroup: a listing that does not fit into what the JVM's control group has left is refused with the
+// figures, also when the limit falls right before it. With room it is taken, and the memory is given back.
+func TestReferencesTightGroup(t *testing.T) {
+	tiers.Gate(t, "reference listings in a control group with little memory")
+	g := newMemoryGroup(t, "heapcam-references")
+	x := amidReferences(t, 17, "Serial", "", g.wrap...)
+	ask := func() (out, errs string, code int) {
+		return heapcam(t, "references", "--max-reference-pause", "20s", "--socket", x.d.sock, x.r.pidText())
+	}
+	for _, more := range []int64{10, 16} {
+		g.set(t, g.used(t)+more<<20)
+		if _, errs, code := ask(); code == 0 || !strings.Contains(errs, "MiB of memory, and the cgroup of this JVM has") {
+			t.Errorf("with %d MiB left: status %d: %s", more, code, errs)
+		}
+		x.lives(t, 3)
+	}
+	g.set(t, 4<<30)
+	if _, errs, code := ask(); code != 0 { // its size is known now
+		t.Errorf("with room: status %d: %s", code, errs)
+	}
+	before := g.used(t)
+	if _, errs, code := ask(); code != 0 {
+		t.Errorf("with room: status %d: %s", code, errs)
+	}
+	x.lives(t, 3)
+	await(t, "memory that is given back", func() bool { return g.used(t) < before+2<<20 })
+	x.finish(t)
+}
+
+// memoryGroup is a control group with a limit on memory.
+type memoryGroup struct {
+	dir, limit, usage string
+	wrap              []string // what starts a program in it
+}
+
+func newMemoryGroup(t *testing.T, name string) memoryGroup {
+	t.Helper()
+	g := memoryGroup{"/sys/fs/cgroup/memory/" + name, "memory.limit_in_bytes", "memory.usage_in_bytes", nil}
+	if _, err := os.Stat("/sys/fs/cgroup/memory"); err != nil {
+		g = memoryGroup{"/sys/fs/cgroup/" + name, "memory.max", "memory.current", nil}
+	}
+	if err := os.Mkdir(g.dir, 0o755); err != nil {
+		t.Skipf("not run: memory limits of a control group (%v)", err)
+	}
+	t.Cleanup(func() {
+		await(t, "an empty group", func() bool { return os.Remove(g.dir) == nil })
+	})
+	if _, err := os.Stat(filepath.Join(g.dir, g.limit)); err != nil {
+		t.Skipf("not run: memory limits of a control group (%v)", err)
+	}
+	g.wrap = []string{"sh", "-c", "echo $$ > " + filepath.Join(g.dir, "cgroup.procs") + ` && exec "$@"`, "sh"}
+	return g
+}
+
+func (g *memoryGroup) set(t *testing.T, bytes int64) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(g.dir, g.limit), []byte(strconv.FormatInt(bytes, 10)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (g *memoryGroup) used(t *testing.T) int64 {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(g.dir, g.usage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
