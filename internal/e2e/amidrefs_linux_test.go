@@ -183,7 +183,8 @@ func TestReferencesTightGroup(t *testing.T) {
 	}
 	for _, more := range []int64{10, 16} {
 		g.set(t, g.used(t)+more<<20)
-		if _, errs, code := ask(); code == 0 || !strings.Contains(errs, "MiB of memory, and the cgroup of this JVM has") {
+		_, errs, code := ask()
+		if code == 0 || !strings.Contains(errs, "MiB of memory, and the cgroup of this JVM has") {
 			t.Errorf("with %d MiB left: status %d: %s", more, code, errs)
 		}
 		x.lives(t, 3)
