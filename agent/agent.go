@@ -156,7 +156,7 @@ func New(cfg Config) (*Agent, error) {
 	}
 	if a.cfg.Profiles != nil {
 		to := *a.cfg.Profiles
-		to.Log = cfg.Log
+		to.Out, to.Log = cfg.Out, cfg.Log
 		a.profiles = profiles.New(to)
 	}
 	if err := a.incidents().Clean(); err != nil {

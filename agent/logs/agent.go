@@ -112,6 +112,9 @@ var (
 	TablesDropped = line(agent, "tables-dropped", warn, "tables were dropped",
 		"64 MiB of tables wait for the bucket of `upload`. The oldest ones make room.",
 		"make the bucket reachable, or raise `upload_tables`")
+	ProfilesNotKept = line(agent, "profiles-not-kept", warn, "cannot keep profiles across a restart",
+		"The file .profiles below `out` cannot be written, read or removed. Profiles that waited for the server of "+
+			"`profiles_url` are lost.", "free space on the disk of `out`")
 	IncidentRemains = line(agent, "incident-remains", warn, "cannot remove the remains of an unfinished incident",
 		"An agent was killed while it froze an incident.", "remove the folder that the error names")
 )

@@ -9,10 +9,12 @@
 //
 //  1. Nothing leaves the host but to the server that the configuration names. Redirects are not followed.
 //  2. The queue has at most maxQueue bytes. The oldest profiles make room, which is counted and logged.
+//     When the agent ends in order, a file keeps it for the next agent.
 //  3. A profile is sent again until the server has taken or refused it, with the same id, so that a server can tell
 //     that it has it.
 //  4. Sessions are never kept waiting: what cannot be taken at once is dropped and counted.
 //  5. Credentials are in no error and no log line.
 //
-// Files: encode.go (pprof), hub.go (from sessions to both ways out), push.go (queue, retries), serve.go (scrapers).
+// Files: encode.go (pprof), hub.go (from sessions to both ways out), push.go (queue, retries), kept.go (the file),
+// serve.go (scrapers).
 package profiles

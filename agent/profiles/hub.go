@@ -28,6 +28,7 @@ type Config struct {
 	// Credentials gives USER:PASSWORD or a token, whenever profiles are pushed; nil: none are needed.
 	Credentials func() (string, error)
 	Host        string // of this host
+	Out         string // folder for recordings: what waits is kept there while no agent runs; "": it is not kept
 	Log         zerolog.Logger
 }
 
@@ -100,7 +101,12 @@ func (h *Hub) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	if h.push != nil {
+		h.push.recall()
 		wg.Go(func() { h.push.run(ctx) })
+		defer func() {
+			wg.Wait()
+			h.push.keep()
+		}()
 	}
 	for {
 		select {

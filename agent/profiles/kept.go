@@ -1,0 +1,108 @@
+package profiles
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/heapcam/heapcam/agent/logs"
+	"github.com/heapcam/heapcam/ringstore"
+)
+
+const (
+	// KeptName is the file of profiles that waited when the agent ended, in the folder for recordings.
+	KeptName = ".profiles"
+	// maxKept bounds what is read of it: the queue in base64, with names. maxKeptLine bounds one profile.
+	maxKept     = 2 * maxQueue
+	maxKeptLine = 8 << 20
+)
+
+// keptProfile is a line of the file.
+type keptProfile struct {
+	ID        string            `json:"id"`
+	Recording string            `json:"recording"`
+	Labels    map[string]string `json:"labels"`
+	To        time.Time         `json:"to"`
+	Body      []byte            `json:"body"`
+}
+
+// labelNames are those that a profile may have.
+var labelNames = map[string]bool{"service_name": true, "service_version": true, "service_namespace": true,
+	"host": true, "instance": true}
+
+// keep writes what waits, for the next agent. It is called when nothing is pushed any more.
+func (p *pusher) keep() {
+	p.mu.Lock()
+	queue := p.queue
+	p.mu.Unlock()
+	if p.cfg.Out == "" || len(queue) == 0 {
+		return
+	}
+	var b bytes.Buffer
+	for _, e := range queue {
+		line, err := json.Marshal(keptProfile{e.id, e.recording, e.labels, e.to, e.body})
+		if err != nil {
+			continue
+		}
+		b.Write(append(line, '\n'))
+	}
+	if err := ringstore.OS.WriteFile(filepath.Join(p.cfg.Out, KeptName), b.Bytes()); err != nil {
+		logs.Write(&p.cfg.Log, logs.ProfilesNotKept, logs.Err.Of(err))
+	}
+}
+
+// recall takes over what the agent before has kept, once.
+func (p *pusher) recall() {
+	if p.cfg.Out == "" {
+		return
+	}
+	name := filepath.Join(p.cfg.Out, KeptName)
+	f, err := os.Open(name)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			logs.Write(&p.cfg.Log, logs.ProfilesNotKept, logs.Err.Of(err))
+		}
+		return
+	}
+	all := readKept(f)
+	f.Close()
+	// A profile has the same id whenever it is sent, so that a crash behind this line loses it, and before it a server
+	// can tell that it has it.
+	if err := os.Remove(name); err != nil {
+		logs.Write(&p.cfg.Log, logs.ProfilesNotKept, logs.Err.Of(err))
+		return
+	}
+	for _, e := range all {
+		p.put(e)
+	}
+}
+
+// readKept reads profiles. What is no profile of ours ends it.
+func readKept(r io.Reader) (out []*encoded) {
+	lines := bufio.NewScanner(io.LimitReader(r, maxKept))
+	lines.Buffer(nil, maxKeptLine)
+	size := 0
+	for lines.Scan() {
+		var k keptProfile
+		if json.Unmarshal(lines.Bytes(), &k) != nil || len(k.ID) != 36 || len(k.Labels) > len(labelNames) ||
+			!bytes.HasPrefix(k.Body, []byte{0x1f, 0x8b}) {
+			break
+		}
+		for name, value := range k.Labels {
+			if !labelNames[name] || value == "" || len(value) > 1024 {
+				return out
+			}
+		}
+		if size += len(k.Body); size > maxQueue {
+			break
+		}
+		out = append(out, &encoded{id: k.ID, recording: k.Recording, labels: k.Labels, to: k.To, body: k.Body})
+	}
+	return out
+}

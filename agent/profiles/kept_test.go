@@ -1,0 +1,81 @@
+package profiles
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// TestRestart: profiles that the server did not take before the agent ended are pushed by the next agent, each once.
+func TestRestart(t *testing.T) {
+	dir := t.TempDir()
+	away := httptest.NewServer(nil)
+	away.Close()
+	run := func(url string, ready func(*Hub) bool) {
+		h := New(Config{Every: time.Minute, URL: url, Tenant: "team", Host: "h", Out: dir, Log: zerolog.New(io.Discard),
+			Credentials: func() (string, error) { return "heapcam:s3cr3t", nil }})
+		h.push.wait = func(ctx context.Context, _ time.Duration) { pause(ctx, 20*time.Millisecond) }
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() { defer close(ended); h.Run(ctx) }()
+		if url == away.URL {
+			for at := range 5 {
+				h.Take(heap(1, at))
+			}
+		}
+		await(t, "it", func() bool { return ready(h) })
+		stop()
+		<-ended
+	}
+	run(away.URL, func(h *Hub) bool { return h.Status().Pending == 5 && h.Status().Failed > 0 })
+	if st, err := os.Stat(filepath.Join(dir, KeptName)); err != nil || st.Mode().Perm() != 0o600 {
+		t.Fatalf("%v %v", st, err)
+	}
+	s := &server{t: t, got: map[string]int{}, labels: map[string]int{}}
+	srv := httptest.NewServer(s)
+	defer srv.Close()
+	run(srv.URL, func(h *Hub) bool { return h.Status().Pushed == 5 })
+	run(srv.URL, func(h *Hub) bool { return h.Status().Pending == 0 })
+	if len(s.got) != 5 || len(s.labels) != 1 {
+		t.Errorf("%v %v", s.got, s.labels)
+	}
+	for id, n := range s.got {
+		if n != 1 {
+			t.Errorf("%s was pushed %d times", id, n)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, KeptName)); err == nil {
+		t.Error("the file stays")
+	}
+}
+
+// FuzzKept: whatever the file holds, what is taken of it is bounded, and its labels are heapcam's.
+func FuzzKept(f *testing.F) {
+	const id = `{"id":"00000000-0000-8000-8000-000000000000","labels":{"host":"h"},"body":"H4s="}` + "\n"
+	for _, s := range []string{"", "{", id + id, strings.Replace(id, "host", "x", 1), strings.Repeat("a", 1<<17)} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, e := range readKept(bytes.NewReader(b)) {
+			if len(e.id) != 36 || len(e.body) < 2 {
+				t.Errorf("%+v", e)
+			}
+			for k := range e.labels {
+				if !labelNames[k] {
+					t.Errorf("label %q", k)
+				}
+			}
+			if _, err := request([]*encoded{e}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
