@@ -139,3 +139,14 @@ func FuzzParse(f *testing.F) {
 		file.Decide(JVM{User: s, Main: s, Cgroup: s, Unit: s, Flags: []string{s}})
 	})
 }
+
+// TestRuleRedact: a rule may leave names out of uploads; what is neither true nor false is refused.
+func TestRuleRedact(t *testing.T) {
+	f, err := Parse("x", []byte("rules:\n- match: {user: shop}\n  upload_redact: true\n- {match: {user: b}}\n"), keys)
+	if err != nil || !f.Rules[0].Redact || f.Rules[1].Redact {
+		t.Errorf("%+v, %v", f, err)
+	}
+	if _, err := Parse("x", []byte("rules:\n- upload_redact: names\n"), keys); err == nil {
+		t.Error("upload_redact: names is taken")
+	}
+}

@@ -28,6 +28,7 @@ type Rule struct {
 	Service   string    `json:"service,omitempty"`
 	Container *bool     `json:"container,omitempty"`
 	Record    bool      `json:"record"`
+	Redact    bool      `json:"upload_redact,omitempty"` // what is uploaded of these JVMs names nothing of them
 	Settings  []Setting `json:"settings,omitempty"` // for these JVMs, instead of the file's
 	// Resource are attributes of OpenTelemetry for these JVMs, where neither process nor environment names them.
 	Resource map[string]string `json:"resource,omitempty"`
@@ -43,7 +44,7 @@ func (p *parser) rules(n *yaml.Node) error {
 	if n.Kind != yaml.SequenceNode {
 		return p.fail(n, "rules must be a list (- match: …)")
 	}
-	known := append([]string{"match", "record", "resource"}, p.keys.JVM...)
+	known := append(append([]string{"match", "record", "resource"}, p.keys.JVM...), "upload_redact")
 	for _, item := range n.Content {
 		r := Rule{Line: item.Line, Record: true}
 		err := p.pairs(item, "a rule", known, func(key string, _, v *yaml.Node) (err error) {
@@ -54,6 +55,9 @@ func (p *parser) rules(n *yaml.Node) error {
 				return p.resource(&r, v)
 			case "record":
 				r.Record, err = p.boolean(key, v)
+				return err
+			case "upload_redact":
+				r.Redact, err = p.boolean(key, v)
 				return err
 			}
 			text, err := p.scalar(key, v)

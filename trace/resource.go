@@ -31,12 +31,16 @@ const (
 	AttrOwner      = "process.owner"
 	AttrRuntime    = "process.runtime.version"
 	AttrUnit       = "systemd.unit"
+	// AttrRedact is "true" where a rule of heapcam.yaml says that uploads name nothing of this JVM. It is no attribute
+	// of OpenTelemetry, and no process can set it.
+	AttrRedact = "heapcam.redact"
 )
 
-// ResourceKeys are the attributes that heapcam reads of a process and keeps.
-var ResourceKeys = []string{AttrService, AttrNamespace, AttrVersion, AttrInstance, AttrEnv, AttrHost, AttrContainer,
-	AttrPod, AttrPodUID, AttrK8sNS, AttrK8sName, AttrNode, AttrDeployment, AttrCluster, AttrPID, AttrOwner,
-	AttrRuntime, AttrUnit}
+// ResourceKeys are the attributes that heapcam reads of a process and keeps, but for AttrRedact. It is the first, so
+// that no others take its room.
+var ResourceKeys = []string{AttrRedact, AttrService, AttrNamespace, AttrVersion, AttrInstance, AttrEnv, AttrHost,
+	AttrContainer, AttrPod, AttrPodUID, AttrK8sNS, AttrK8sName, AttrNode, AttrDeployment, AttrCluster, AttrPID,
+	AttrOwner, AttrRuntime, AttrUnit}
 
 // Bounds of a Resource: bytes of a value, and of all keys and values together.
 const (
@@ -99,6 +103,9 @@ func (r Resource) appendTo(b []byte) []byte {
 	}
 	return b
 }
+
+// Redacted says that uploads must not name whose recording it is.
+func (r Resource) Redacted() bool { return r[AttrRedact] == "true" }
 
 // Namespace gives the service's namespace, else that of Kubernetes; "" if neither is known.
 func (r Resource) Namespace() string {

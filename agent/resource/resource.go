@@ -115,7 +115,9 @@ func (f found) otel(service, attributes string) {
 		pairs[trace.AttrEnv] = old
 	}
 	for _, k := range trace.ResourceKeys {
-		f.add(k, pairs[k])
+		if k != trace.AttrRedact {
+			f.add(k, pairs[k])
+		}
 	}
 }
 

@@ -65,7 +65,7 @@ func TestEnvironment(t *testing.T) {
 		"service.name=s3cret",
 		"OTEL_EXPORTER_OTLP_HEADERS=authorization=s3cret",
 		"OTEL_RESOURCE_ATTRIBUTES=service.name=loses, service.version=1%2E4 beta,deployment.environment=prod," +
-			"password=s3cret,k8s.pod.name=a%0Ab",
+			"password=s3cret,k8s.pod.name=a%0Ab,heapcam.redact=false",
 		"OTEL_SERVICE_NAME=orders",
 	})
 	want := trace.Resource{trace.AttrService: "orders", trace.AttrVersion: "1.4 beta", trace.AttrEnv: "prod",
@@ -81,7 +81,10 @@ func TestEnvironment(t *testing.T) {
 		}
 	}
 	p.Options = []string{"-Dotel.service.name=option", "-Dotel.resource.attributes=service.namespace=shop"}
-	p.Rules = map[string]string{trace.AttrVersion: "9", trace.AttrInstance: "rule"}
+	p.Rules = map[string]string{trace.AttrVersion: "9", trace.AttrInstance: "rule", trace.AttrRedact: "true"}
+	if r := host.of(p); !r.Redacted() {
+		t.Errorf("a rule's upload_redact: %v", r)
+	}
 	if r := host.of(p); r.String() != "shop/option 1.4 beta (rule, alice)" {
 		t.Errorf("%s", r)
 	}

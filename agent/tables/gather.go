@@ -85,7 +85,7 @@ func (t *Tables) Take(x *session.Table) {
 
 // Verdict takes the verdict on an incident of a recording.
 func (t *Tables) Verdict(r trace.Resource, recording string, at time.Time, leaks []session.Leak) {
-	v := verdict{who: tables.Of(r, recording), name: r[trace.AttrService], at: at}
+	v := verdict{of: r, recording: recording}
 	for _, l := range leaks[:min(len(leaks), maxLeaks)] {
 		v.rows = append(v.rows, tables.LeakRow{TimeMS: at.UnixMilli(), OnsetFromMS: l.OnsetFrom.UnixMilli(),
 			OnsetToMS: l.OnsetTo.UnixMilli(), Kind: l.Kind, Class: l.Class, SiteID: l.SiteID, StackID: l.StackID,
@@ -102,11 +102,10 @@ func (t *Tables) Verdict(r trace.Resource, recording string, at time.Time, leaks
 }
 
 type verdict struct {
-	who    tables.Whose
-	name   string
-	at     time.Time
-	rows   []tables.LeakRow
-	stacks []tables.StackRow
+	of        trace.Resource
+	recording string
+	rows      []tables.LeakRow
+	stacks    []tables.StackRow
 }
 
 func (t *Tables) take(x any, rows int) {
@@ -182,7 +181,7 @@ func (g gathered) of(service, recording string) *rows {
 func (t *Tables) add(g gathered, x any) {
 	switch x := x.(type) {
 	case *session.Table:
-		who := t.whose(tables.Of(x.Of.Resource, x.Of.Session), x.Of.Name)
+		who := t.whose(x.Of.Resource, x.Of.Session, x.Of.Name)
 		r := g.of(who.Service, who.Recording)
 		for i := range x.Sites {
 			x.Sites[i].Whose = who
@@ -193,7 +192,7 @@ func (t *Tables) add(g gathered, x any) {
 		r.sites, r.stacks = append(r.sites, x.Sites...), append(r.stacks, x.Stacks...)
 		r.collections = append(r.collections, x.Collections...)
 	case *verdict:
-		who := t.whose(x.who, x.name)
+		who := t.whose(x.of, x.recording, x.of[trace.AttrService])
 		r := g.of(who.Service, who.Recording)
 		for i := range x.rows {
 			x.rows[i].Whose = who
@@ -202,10 +201,12 @@ func (t *Tables) add(g gathered, x any) {
 	}
 }
 
-func (t *Tables) whose(w tables.Whose, name string) tables.Whose {
-	if t.cfg.Redact {
-		return tables.Whose{Recording: w.Recording}
+// whose gives whose the rows of a JVM are. With upload_redact, of the file or of a rule, only the recording is named.
+func (t *Tables) whose(r trace.Resource, recording, name string) tables.Whose {
+	if t.cfg.Redact || r.Redacted() {
+		return tables.Whose{Recording: recording}
 	}
+	w := tables.Of(r, recording)
 	w.Service, w.Host = cmp.Or(w.Service, trace.CleanAttr(name)), cmp.Or(w.Host, t.cfg.Host)
 	return w
 }
@@ -260,7 +261,7 @@ func file[T any](table string, rows []T) ([]byte, error) {
 // key is the name of a file in the bucket, below the prefix. The recording tells hosts of one name apart.
 func (t *Tables) key(table, service, recording string, at time.Time) string {
 	host := t.cfg.Host
-	if t.cfg.Redact {
+	if service == "" { // nothing is named
 		host = "_"
 	}
 	name := fmt.Sprintf("%s-%s-%s.parquet", bucket.Plain(host), at.Format("20060102T150405.000Z"),

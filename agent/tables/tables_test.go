@@ -160,13 +160,21 @@ func read[T any](t *testing.T, b []byte) []T {
 	return rows
 }
 
-// TestRedact: rows of an agent with upload_redact name no service, host, pod or version, and neither does a key.
+// TestRedact: rows of an agent with upload_redact, or of a JVM of which a rule says so, name no service, host, pod or
+// version, and neither does a key.
 func TestRedact(t *testing.T) {
+	t.Run("all", func(t *testing.T) { redacted(t, true, jvm("orders")) })
+	one := jvm("orders")
+	one.Of.Resource[trace.AttrRedact] = "true"
+	t.Run("by rule", func(t *testing.T) { redacted(t, false, one) })
+}
+
+func redacted(t *testing.T, all bool, jvm *session.Table) {
 	b := &fake{has: map[string][]byte{}}
 	x := newTables(t, t.TempDir(), b, io.Discard)
-	x.cfg.Redact = true
+	x.cfg.Redact = all
 	g := gathered{}
-	x.add(g, jvm("orders"))
+	x.add(g, jvm)
 	x.flush(g)
 	x.queue.settle(t, 1)
 	for _, k := range b.keys() {

@@ -202,11 +202,14 @@ func (u *Uploader) look(all []ringstore.Incident) {
 	}
 }
 
+// redact says whether an incident is uploaded without names: all are, or a rule says so of its JVM.
+func (u *Uploader) redact(i ringstore.Incident) bool { return u.cfg.Redact || i.Resource.Redacted() }
+
 // key is the name of an incident in the bucket: PREFIX/HOST/ID-SESSION.heapcam. The beginning of the session tells
 // hosts of one name apart. With Redact no name is in it.
 func (u *Uploader) key(i ringstore.Incident) string {
 	session := bucket.Plain(i.Session[:min(len(i.Session), 12)])
-	if u.cfg.Redact {
+	if u.redact(i) {
 		at := i.Created.UTC().Format(idTime)
 		_, more, _ := strings.Cut(i.ID, at) // a number, where several were made in this second
 		return path.Join(u.cfg.To.Key, at+bucket.Plain(more)[:min(len(more), 8)]+"-"+session+Suffix)
@@ -220,7 +223,7 @@ func (u *Uploader) put(ctx context.Context, i ringstore.Incident, x *upload) (bu
 	dir := filepath.Join(u.cfg.Out, u.cfg.Incidents, i.ID)
 	before := u.Status().Bytes
 	d, err := u.cfg.Bucket.Put(ctx, x.Key, func(w io.Writer) error {
-		_, err := ringstore.Pull(ctx, dir, w, ringstore.PullOptions{Redact: u.cfg.Redact, Reason: i.Reason,
+		_, err := ringstore.Pull(ctx, dir, w, ringstore.PullOptions{Redact: u.redact(i), Reason: i.Reason,
 			Ended: i.Ended, Created: i.Created})
 		return err
 	}, bucket.Put{Resume: x.Upload, Metadata: map[string]string{"Heapcam-Session": bucket.Plain(i.Session)},

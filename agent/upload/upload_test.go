@@ -370,4 +370,12 @@ func TestRedactedKeys(t *testing.T) {
 	if len(keys) != 3 {
 		t.Errorf("%v", keys)
 	}
+	u.cfg.Redact = false
+	of := ringstore.Incident{ID: id, Created: at, Session: "abc", Resource: trace.Resource{trace.AttrRedact: "true"}}
+	if k := u.key(of); strings.Contains(k, "secretname") {
+		t.Errorf("%s names the program of which a rule says that nothing may", k)
+	}
+	if of.Resource = nil; !strings.Contains(u.key(of), "secretname") {
+		t.Errorf("%s does not name the program", u.key(of))
+	}
 }

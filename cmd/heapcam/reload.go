@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // liveConfig is the configuration in force. Only settings of JVMs, limits and rules change while the agent runs.
@@ -87,7 +89,12 @@ func (l *liveConfig) attributes(j config.JVM) map[string]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r := l.file.Decide(j); r != nil {
-		return r.Resource
+		if !r.Redact {
+			return r.Resource
+		}
+		out := map[string]string{trace.AttrRedact: "true"}
+		maps.Copy(out, r.Resource)
+		return out
 	}
 	return nil
 }
