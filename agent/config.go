@@ -74,8 +74,8 @@ type Config struct {
 	// MaxReferencePause is how long a reference listing that nobody asked for may stop the JVM; 0:
 	// DefaultReferencePause. Negative: none is taken.
 	MaxReferencePause time.Duration
-	// ReferencesInterval is the time between two of them; 0: there is none without a cause. Negative: after a minute,
-	// then whenever the recording's age has doubled.
+	// ReferencesInterval is the time between two of them; 0: there is none without a cause. Negative: after half a
+	// minute, then whenever the recording's age has doubled.
 	ReferencesInterval time.Duration
 	// MaxRing bounds the shared ring of one JVM, and with it the memory that the agent spends on it, bytes; 0: 256 MiB.
 	MaxRing uint64

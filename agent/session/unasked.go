@@ -28,7 +28,7 @@ const (
 	nearlyFull = 0.75
 	// firstListing is the age of a recording whose interval doubles at its first listing, refusedAgain the least time
 	// between a request that was refused and the next one.
-	firstListing, refusedAgain = time.Minute, time.Minute
+	firstListing, refusedAgain = 30 * time.Second, time.Minute
 )
 
 // cause is what begins an incident.

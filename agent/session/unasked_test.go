@@ -79,14 +79,14 @@ func TestIncidentListsReferences(t *testing.T) {
 	}
 }
 
-// TestReferencesInTime: of a recording whose interval doubles a listing is asked for after a minute, two, four; each
-// hour of others; in no JVM without an interval. A heap that is nearly full has one of its own, once.
+// TestReferencesInTime: of a recording whose interval doubles a listing is asked for after half a minute, one, two;
+// each hour of others; in no JVM without an interval. A heap that is nearly full has one of its own, once.
 func TestReferencesInTime(t *testing.T) {
 	began := time.Unix(1e9, 0)
 	asked := func(every time.Duration) string {
 		s := &Session{in: stream{began: began}}
 		var at []string
-		for now := began; now.Sub(began) < 150*time.Minute; now = now.Add(time.Minute) {
+		for now := began; now.Sub(began) < 150*time.Minute; now = now.Add(30 * time.Second) {
 			s.schedule(now, every)
 			if u := &s.refs.unasked; !u.next.IsZero() && !now.Before(u.next) {
 				at = append(at, now.Sub(began).String())
@@ -95,7 +95,7 @@ func TestReferencesInTime(t *testing.T) {
 		}
 		return strings.Join(at, " ")
 	}
-	if got := asked(-1); got != "1m0s 2m0s 4m0s 8m0s 16m0s 32m0s 1h4m0s 2h8m0s" {
+	if got := asked(-1); got != "30s 1m0s 2m0s 4m0s 8m0s 16m0s 32m0s 1h4m0s 2h8m0s" {
 		t.Errorf("doubling: %s", got)
 	}
 	if got := strings.Fields(asked(time.Hour)); len(got) != 2 {

@@ -33,7 +33,8 @@ const (
 	maxLengths = 1 << 14
 )
 
-// linked are the classes of the JDK's linked collections, which hold what is put into them without any array.
+// linked are the classes of the JDK's linked collections, which hold what is put into them without any array, and what
+// else holds objects like them.
 var linked = map[string]bool{
 	"java/util/LinkedList$Node":                         true,
 	"java/util/TreeMap$Entry":                           true,
@@ -44,6 +45,8 @@ var linked = map[string]bool{
 	"java/util/concurrent/LinkedBlockingDeque$Node":     true,
 	"java/util/concurrent/LinkedTransferQueue$Node":     true,
 	"java/util/concurrent/LinkedTransferQueue$DualNode": true,
+	// the JVM holds a thread that has not ended, and each object with a finalizer that has not run
+	"java/lang/ref/Finalizer": true, "java/lang/Thread": true, "java/lang/VirtualThread": true,
 	// dependents of a future that is not complete
 	"java/util/concurrent/CompletableFuture$UniAccept":        true,
 	"java/util/concurrent/CompletableFuture$UniApply":         true,

@@ -138,7 +138,10 @@ func refutes(why why) bool {
 
 // dropped says why the objects of a series are dropped by the program, as far as that shows without floors.
 func (h *detector) dropped(g *growth, s *history.Series, c *curve, low []float64) why {
-	if c.lateDied > (1-keptYoung)*c.lateBorn || c.born < share*c.taken || h.diedAtOnce(s) {
+	if c.lateDied > (1-keptYoung)*c.lateBorn || h.diedAtOnce(s) {
+		return whyDropped
+	}
+	if c.born < share*c.taken && !h.noded(s, c.t, low) {
 		return whyDropped
 	}
 	var grows bool

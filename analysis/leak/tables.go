@@ -1,6 +1,7 @@
 package leak
 
 import (
+	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/heap"
 )
@@ -31,6 +32,8 @@ var (
 const (
 	leastNodes = 1000 // of a family: with fewer no one asks for room
 	loadFactor = 0.75 // of a table's slots that it fills before it grows, unless its maker sets another
+	// live samples that compare the number of nodes with that of a site's objects, at least
+	fewestNoded = 12
 	// slots of a table that was surely shorter once; what a shorter one was before may have died young, unseen
 	grownTable = 1024
 )
@@ -105,8 +108,30 @@ func (h *detector) like(f int, grown, seconds, k float64) bool {
 	}
 	first, last := float64(h.tables.nodes[0][f]), float64(h.tables.nodes[n-1][f])
 	x := (last - first) / (h.Times[n-1] - h.Times[0]) / (grown / seconds)
+	return last >= leastNodes && nearly(x, k)
+}
+
+// nearly says whether a rate that k samples tell may be 1 if they tell x.
+func nearly(x, k float64) bool {
 	k /= 3 // more than three standard deviations on each side
-	return last >= leastNodes && x >= stats.HalfChi2(0, k)/k && x <= stats.HalfChi2(1, k+1)/k
+	return x >= stats.HalfChi2(0, k)/k && x <= stats.HalfChi2(1, k+1)/k
+}
+
+// noded says of a site whose objects mostly die young whether nodes of the JDK's maps or linked collections came as
+// fast as the others. An array that grows may hold those of any site, nodes are as many as what they hold.
+func (h *detector) noded(s *history.Series, t, low []float64) bool {
+	n, w, k := len(h.Times), t[len(t)-1]-t[0], float64(s.LiveSamples)
+	grown, _ := h.held(s, t, low)
+	if grown < leastNodes || k < fewestNoded || h.factor(t, low, h.watch()) < 2 || len(h.nodes) != n || n < 2 {
+		return false
+	}
+	for f := range softReferences {
+		if h.like(f, grown, w, k) {
+			return true
+		}
+	}
+	x := (float64(h.nodes[n-1]) - float64(h.nodes[0])) / (h.Times[n-1] - h.Times[0]) / (grown / w)
+	return nearly(x, k)
 }
 
 // replaced says whether hash tables dropped what a series gained: nodes came as fast, and some of them have no room any

@@ -94,7 +94,7 @@ func (o *retaining) load(rec *ringstore.Recording) (*retention.Heap, error) {
 	switch {
 	case errors.Is(err, reflisting.ErrNone):
 		return nil, withCode(exitNotFound, "%s: %w; `heapcam references JVM` takes one while the JVM "+
-			"runs and an agent records it, and `heapcam run` after a minute", rec.Path, err)
+			"runs and an agent records it, and `heapcam run` after 30 s", rec.Path, err)
 	case errors.Is(err, references.ErrIncomplete), errors.Is(err, references.ErrCorrupt):
 		return nil, withCode(exitDamaged, "%s: %w", rec.Path, err)
 	case err != nil:

@@ -74,7 +74,7 @@ func (l *listings) labelGarbage(v *heap.View, gc uint64, w *classify.World) (boo
 func (l *listings) missing(gc uint64) error {
 	if len(l.gcs) == 0 {
 		return withCode(exitNotFound, "%s: %w; `heapcam references JVM` takes one while the JVM runs and an agent "+
-			"records it, and `heapcam run` after a minute", l.rec.Path, reflisting.ErrNone)
+			"records it, and `heapcam run` after 30 s", l.rec.Path, reflisting.ErrNone)
 	}
 	var known []string
 	for _, x := range l.gcs[max(0, len(l.gcs)-10):] {
