@@ -242,6 +242,7 @@ func samples(dir, n string) error {
 	}
 	defer j.end()
 	file := filepath.Join(dir, "held.jfr")
+	time.Sleep(10 * time.Second) // it has no samples before
 	used := cpu(j.pid())
 	longest(dir)
 	if _, err := timed(nil, filepath.Join(*home, "bin", "jcmd"), j.pid(), "JFR.dump", "name=held",

@@ -81,8 +81,8 @@ func TestExhaustedHolder(t *testing.T) {
 				t.Errorf("the incident does not say what became of its listing: %+v", x)
 			}
 			dir := n.Path(x.ID)
-			if listed, a := referenceListings(t, dir); len(listed) == 0 || a.Torn != 0 {
-				t.Fatalf("%d reference listings, %d torn; %+v", len(listed), a.Torn, x.References)
+			if listed, of := referenceListings(t, dir); len(listed) == 0 || of.torn != 0 {
+				t.Fatalf("%d reference listings, %d torn; %+v", len(listed), of.torn, x.References)
 			}
 			out, _, _ := heapcam(t, "report", dir)
 			if !strings.Contains(strings.Join(strings.Fields(out), " "), "static Hoard.orders") {

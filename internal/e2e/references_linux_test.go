@@ -2,77 +2,75 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/heap/reflisting"
 	"github.com/heapcam/heapcam/probe"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/references"
 )
 
-// referenceListings assembles the reference listings of a recording.
-func referenceListings(t *testing.T, dir string) (all []*references.Listing, a *references.Assembler) {
+// otherListings are how many reference listings of a recording cannot be read.
+type otherListings struct{ torn, refused int }
+
+// allBlocks gives the blocks of a recording one after the other.
+type allBlocks []trace.Block
+
+func (b *allBlocks) Next() (trace.Block, error) {
+	if len(*b) == 0 {
+		return trace.Block{}, io.EOF
+	}
+	x := (*b)[0]
+	*b = (*b)[1:]
+	return x, nil
+}
+
+// referenceListings reads the reference listings of a recording.
+func referenceListings(t *testing.T, dir string) (all []*references.Listing, of otherListings) {
 	t.Helper()
 	rec, err := ringstore.OpenRecording(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rec.Close()
-	types, byID := trace.NewTypeTable(8), map[uint64]trace.Type{}
-	methods, threads := map[uint64]trace.Method{}, map[uint64]trace.Thread{}
-	a = references.NewAssembler(references.Definitions{Types: types,
-		Type:   func(id uint64) (trace.Type, bool) { x, ok := byID[id]; return x, ok },
-		Method: func(id uint64) (trace.Method, bool) { x, ok := methods[id]; return x, ok },
-		Thread: func(id uint64) (trace.Thread, bool) { x, ok := threads[id]; return x, ok }})
-	base := uint64(0)
+	var blocks allBlocks
 	for _, f := range rec.Files {
 		for b, err := range f.Blocks() {
 			if err != nil {
 				t.Fatal(err)
 			}
-			switch b.Kind {
-			case trace.KindMeta:
-				if m, err := trace.DecodeMeta(b); err == nil && m.HasJVM {
-					types.SetAlign(m.JVM.Align)
-					base = m.JVM.HeapBase
-				}
-			case trace.KindDefs:
-				d, err := trace.DecodeDefs(b)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, x := range d.Types {
-					byID[x.ID] = x
-					_ = types.Define(x)
-				}
-				for _, x := range d.Methods {
-					methods[x.ID] = x
-				}
-				for _, x := range d.Threads {
-					threads[x.ID] = x
-				}
-			case trace.KindRefs:
-				p, err := trace.DecodeRefs(b)
-				if err != nil {
-					t.Fatal(err)
-				}
-				l, err := a.Add(p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if l != nil {
-					l.Base = base
-					all = append(all, l)
-				}
-			}
+			b.Payload = slices.Clone(b.Payload)
+			blocks = append(blocks, b)
 		}
 	}
-	return all, a
+	source := slices.Clone(blocks)
+	found, err := reflisting.Find(&source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range found {
+		switch source := slices.Clone(blocks); {
+		case x.Refused != "":
+			of.refused++
+		case !x.Whole:
+			of.torn++
+		default:
+			l, _, err := reflisting.Read(&source, x.Number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, l)
+		}
+	}
+	return all, of
 }
 
 // withProbe gives the option that loads the probe, for JVMs that the daemon d records.
@@ -149,9 +147,9 @@ func holdReferences(t *testing.T, major int, gc string, opts ...string) {
 		}
 	}
 	t.Log(m[0], refDiffers.FindAllString(r.stderr.String(), -1))
-	all, a := referenceListings(t, got.Dir)
-	if len(all) != 1 || a.Torn != 0 {
-		t.Fatalf("%d listings, %d torn", len(all), a.Torn)
+	all, of := referenceListings(t, got.Dir)
+	if len(all) != 1 || of.torn != 0 {
+		t.Fatalf("%d listings, %d torn", len(all), of.torn)
 	}
 	if n := len(all[0].Addr); uint64(n) != got.Objects || len(all[0].Roots) == 0 {
 		t.Errorf("%d objects, the probe says %d; %d roots", n, got.Objects, len(all[0].Roots))
@@ -261,7 +259,7 @@ func checkHeld(t *testing.T, l *references.Listing) {
 			continue
 		}
 		for k, s := range l.Of(i) {
-			if l.Shape(i).Slot(k).Name == "(classes)" && l.Find(s) == main {
+			if l.Shape(i).Slot(k).Name == "(class)" && l.Find(s) == main {
 				loaders++
 			}
 		}
@@ -293,8 +291,8 @@ func TestReferencesCheckJNI(t *testing.T) {
 			if out := r.stdout.String() + r.stderr.String(); strings.Contains(out, "WARNING") {
 				t.Errorf("-Xcheck:jni: %s", tail(out))
 			}
-			if all, a := referenceListings(t, got.Dir); len(all) != 2 || a.Torn != 0 {
-				t.Errorf("%d listings, %d torn", len(all), a.Torn)
+			if all, of := referenceListings(t, got.Dir); len(all) != 2 || of.torn != 0 {
+				t.Errorf("%d listings, %d torn", len(all), of.torn)
 			}
 			sound(t, got.Dir)
 		})
@@ -320,7 +318,7 @@ func TestReferencesRefused(t *testing.T) {
 	heapcamJSON(t, &got, "references", "--max-reference-pause", "20s", "--socket", d.sock, r.pidText())
 	r.end(t, file)
 	d.stop(t)
-	if all, a := referenceListings(t, got.Dir); len(all) != 1 || a.Refused != 1 || a.Torn != 0 {
-		t.Errorf("%d listings, %d refused, %d torn", len(all), a.Refused, a.Torn)
+	if all, of := referenceListings(t, got.Dir); len(all) != 1 || of.refused != 1 || of.torn != 0 {
+		t.Errorf("%d listings, %d refused, %d torn", len(all), of.refused, of.torn)
 	}
 }

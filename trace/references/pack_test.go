@@ -2,6 +2,7 @@ package references
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"testing"
@@ -10,6 +11,60 @@ import (
 
 	"github.com/heapcam/heapcam/trace"
 )
+
+// What the probe would send of four objects: a Node (a, next), an array of two, the mirror of Node with one static, and
+// a class loader.
+const (
+	tNode = iota + 1
+	tArray
+	tClass
+	tLoader
+)
+
+func definitions(t testing.TB) *trace.TypeTable {
+	types := trace.NewTypeTable(8)
+	all := map[uint64]trace.Type{
+		tNode: {ID: tNode, Size: 16, Name: "Node"},
+		tArray: {ID: tArray, Flags: trace.TypeArray | trace.TypeObjArray, Size: 16, Log2: 2,
+			Name: "[Ljava/lang/Object;"},
+		tClass:  {ID: tClass, Flags: trace.TypeVariable, Size: 16, Name: "java/lang/Class"},
+		tLoader: {ID: tLoader, Size: 16, Name: "Loader"},
+	}
+	for _, x := range all {
+		if err := types.Define(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return types
+}
+
+func words(v ...uint32) (b []byte) {
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, x)
+	}
+	return b
+}
+
+func parts() []*trace.RefPart {
+	return []*trace.RefPart{
+		{Listing: 3, N: 1, Flags: trace.RefFirst, HasAbout: true,
+			About: trace.References{GC: 9, Objects: 4, Slots: 5, NumRoots: 1, Missing: "a\nb"},
+			Classes: []trace.RefClass{{ID: 1, Type: tNode, Slots: 2, Statics: 1},
+				{ID: 2, Type: tArray, Kind: trace.RefObjArray}, {ID: 3, Type: tClass, Kind: trace.RefMirror},
+				{ID: 4, Type: tLoader}},
+			Fields: []trace.RefField{{Class: 1, Slot: 1, Declared: 1, Name: "next", Sig: "LNode;"},
+				{Class: 1, Flags: trace.RefStatic, Declared: 1, Name: "cache"}},
+			Extra: []trace.RefExtra{{From: 16, To: 6, Kind: trace.RefDefines},
+				{From: 6, To: 0, Kind: trace.RefResolved}},
+			Roots: []trace.RefRoot{{Target: 1, Kind: trace.RootStack, Thread: 1, Method: 1, BCI: 6}}},
+		// Node at 0, array of 2 at 2
+		{Listing: 3, N: 2, Lists: [][]byte{{0, tNode + 1, tArray + 1, 2, 0}}, Slots: [][]byte{words(0, 3, 1)}},
+		{Listing: 3, N: 3, Slots: [][]byte{words(7)}}, // the array goes on
+		// mirror at 6 of 10 words, the loader behind it
+		{Listing: 3, N: 4, Flags: trace.RefLast, Lists: [][]byte{{6 << 1, tClass + 1, 10, tLoader + 1, 0}},
+			Slots: [][]byte{words(1, 1, 1)}},
+	}
+}
 
 // genParts makes the parts of a listing as a probe sends them: objects of all kinds of classes, whose slots may
 // continue in the next part.
@@ -120,7 +175,7 @@ func TestPacked(t *testing.T) {
 // TestPackedSmall: neighbours that refer to neighbours take a byte for a reference, and so do references to few
 // objects.
 func TestPackedSmall(t *testing.T) {
-	types := definitions(t).Types
+	types := definitions(t)
 	list := trace.NewListEncoder(types)
 	var slots []uint32
 	const n = 1000
@@ -138,7 +193,7 @@ func TestPackedSmall(t *testing.T) {
 
 // TestPackedTorn: a part is packed only behind all that came before it.
 func TestPackedTorn(t *testing.T) {
-	types, all := definitions(t).Types, parts()
+	types, all := definitions(t), parts()
 	k := Packer{}
 	k.Pack(all[0], types)
 	if _, ok := k.Pack(all[2], types); ok {
@@ -157,7 +212,7 @@ func TestPackedTorn(t *testing.T) {
 
 // FuzzUnpack: columns that nobody packed are an error, and take no more memory than they have bytes.
 func FuzzUnpack(f *testing.F) {
-	types := definitions(f).Types
+	types := definitions(f)
 	for _, p := range packed(f, parts(), types) {
 		f.Add(p.Columns, uint8(p.N))
 	}
