@@ -33,8 +33,8 @@ func main() {
 	if len(sizes) == 0 {
 		sizes = []string{"1000000", "5000000", "10000000"}
 	}
-	fmt.Println("| objects | what | CPU of the JVM, s | longest stop, s | file, MB | CPU until the answer, s | elapsed, s | " +
-		"memory, MB |\n|---|---|---|---|---|---|---|---|")
+	fmt.Println("| objects | what | CPU of the JVM, s | longest stop, s | file, MB | CPU until the answer, s | " +
+		"elapsed, s | memory, MB |\n|---|---|---|---|---|---|---|---|")
 	for _, n := range sizes {
 		if err := measure(n); err != nil {
 			fmt.Fprintln(os.Stderr, "holders:", err)
@@ -50,8 +50,8 @@ type jvm struct {
 }
 
 func start(dir, n string, options ...string) (*jvm, error) {
-	args := append(options, "-XX:+Use"+*gc+"GC", "-Xms8g", "-Xmx8g", "-Xlog:safepoint:file="+safepoints(dir), "-cp", dir,
-		"Held", n)
+	args := append(options, "-XX:+Use"+*gc+"GC", "-Xms8g", "-Xmx8g", "-Xlog:safepoint:file="+safepoints(dir),
+		"-cp", dir, "Held", n)
 	c := exec.Command(filepath.Join(*home, "bin", "java"), args...)
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -256,8 +256,8 @@ func samples(dir, n string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "JFR: %d samples, the holder is named in %d\n", strings.Count(string(said), "jdk.OldObjectSample"),
-		strings.Count(string(said), "BY_KEY"))
+	fmt.Fprintf(os.Stderr, "JFR: %d samples, the holder is named in %d\n",
+		strings.Count(string(said), "jdk.OldObjectSample"), strings.Count(string(said), "BY_KEY"))
 	row(0, "JFR's old object samples with paths, `jfr print`", used, longest(dir), size(file), 0, a)
 	return nil
 }
