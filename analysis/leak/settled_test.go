@@ -36,6 +36,7 @@ func TestSettled(t *testing.T) {
 		holds          func(t float64) float64 // objects that its array has room for; nil: no array
 		kind           string                  // "": none
 		reason         string                  // "": not listed, or named
+		rises          bool                    // the load, to three times as much after 30 s
 	}{
 		"leak, a listing":         {life: forever, listings: []float64{50}, kind: KindLeak},
 		"leak, a full collection": {life: forever, full: []float64{50}, kind: KindLeak},
@@ -55,9 +56,19 @@ func TestSettled(t *testing.T) {
 			holds: func(t float64) float64 { return t * 2 / 3 * per * each }},
 		"a full cache beside a list of another size": {life: lives(30), full: []float64{57}, reason: "turnover",
 			holds: func(t float64) float64 { return t / 60 * 80 * per * each }},
+		"a queue whose load rises, one floor": {life: lives(8), full: []float64{57}, reason: "turnover", rises: true,
+			holds: func(t float64) float64 { return min(t, 8) * (1 + 2*min(1, max(0, t-30)/8)) * per * each }},
 		"the same, linked": {life: queued(3), full: []float64{57}, reason: "turnover"},
 	} {
-		r, h := world(births(1, per, c.life), every(c.full, c.listings))
+		objects := births(1, per, c.life)
+		if c.rises {
+			for _, o := range births(1, 2*per, c.life) {
+				if o.born > 30 {
+					objects = append(objects, o)
+				}
+			}
+		}
+		r, h := world(objects, every(c.full, c.listings))
 		if c.holds != nil {
 			deque(h, c.holds)
 		}

@@ -137,7 +137,11 @@ func (h *detector) outgrows(s *history.Series, end float64) (grows, open bool) {
 	if h.counts {
 		return true, true
 	}
-	full := h.beginOf(s) + lateFull*(end-s.Survived[n/50])
+	age := end - s.Survived[n/50]
+	if h.loadRose(s, end, age) {
+		return false, false
+	}
+	full := h.beginOf(s) + lateFull*age
 	live := float64(n) * s.Objects / s.Taken
 	if live < leastNodes { // some array of that length grows in any program
 		return false, false
@@ -168,6 +172,32 @@ func (h *detector) outgrows(s *history.Series, end float64) (grows, open bool) {
 	return false, false
 }
 
+// loadRose says whether a site allocates so much more in the newest span of an age than in its first that a structure
+// which keeps its objects for so long has grown with the load.
+func (h *detector) loadRose(s *history.Series, end, age float64) bool {
+	from := h.beginOf(s)
+	early, late := h.taken(s, from, from+age), h.taken(s, end-age, end)
+	return early > 0 && late >= moreLoad*early
+}
+
+// taken is how many samples of a site were allocated between two times, as well as collections tell the time.
+func (h *detector) taken(s *history.Series, from, to float64) (n float64) {
+	for _, b := range s.Births {
+		i := h.place(b.Gc)
+		if i < 0 {
+			continue
+		}
+		begin, last := h.From, h.Times[i]
+		if i > 0 {
+			begin = h.Times[i-1]
+		}
+		if x, y := max(begin, from), min(last, to); y > x && last > begin {
+			n += b.Taken * (y - x) / (last - begin)
+		}
+	}
+	return n
+}
+
 // lengthsBefore gives the lengths that were there before collection at, from which a library collection grows to m.
 func lengthsBefore(a *lengths, m uint64, at int32) (all []float64) {
 	for _, y := range before(m) {
@@ -179,9 +209,11 @@ func lengthsBefore(a *lengths, m uint64, at int32) (all []float64) {
 }
 
 const (
-	fewPoints = 10   // the probability of chance counts so many times where two floors say it
-	mostRoom  = 3    // slots there are for an object of what has just grown, at most
-	lateFull  = 1.05 // of the age of what lives: then a structure of that size was full, surely
+	fewPoints = 10 // the probability of chance counts so many times where two floors say it
+	mostRoom  = 3  // slots there are for an object of what has just grown, at most
+	// times as many objects as before mean more load: an array grows by half, at least
+	moreLoad = 1.5
+	lateFull = 1.05 // of the age of what lives: then a structure of that size was full, surely
 )
 
 // beginOf gives when the phase began in which the first sample of a site was taken.
