@@ -19,6 +19,7 @@
 #define HC_FORMAT_SLICES 3          /* of SLICE, and of EPOCH with events of version 3 */
 #define HC_FORMAT_CONCURRENT 3      /* the same of a collector whose objects have no address */
 #define HC_FORMAT_REFS 4            /* of REFS */
+#define HC_FORMAT_SITED 7            /* of EPOCH with sited */
 #define HC_FORMAT_CANDIDATES 6      /* of DEFS with candidate or scanned */
 
 /* ---- block ------------------------------------------------------------------------------------------------------- */
@@ -102,6 +103,7 @@
 #define HC_EV_SURVIVED 51
 #define HC_EV_UNWATCHED 52
 #define HC_EV_WATCHING 53
+#define HC_EV_SITED 54              /* in EPOCH of version 7 */
 #define HC_EV_COVERED 56
 #define HC_EV_COLLECTION 57
 #define HC_EV_TYPESUM 58

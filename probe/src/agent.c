@@ -9,6 +9,7 @@
 #include "control.h"
 #include "cycles.h"
 #include "epoch.h"
+#include "exact.h"
 #include "heapcam_abi.h"
 #include "jvm.h"
 #include "lifecycle.h"
@@ -58,10 +59,12 @@ static void JNICALL on_sample(jvmtiEnv *env, JNIEnv *jni, jthread thread, jobjec
 
 static void JNICALL on_vm_init(jvmtiEnv *env, JNIEnv *jni, jthread t) {
     (void)env, (void)t;
-    if (lifecycle_begin(jni) == 0)
-        sampling_begin_last();
-    else
+    if (lifecycle_begin(jni)) {
         lifecycle_refused();
+        return;
+    }
+    sampling_begin_last();
+    exact_begin(jni);
 }
 
 static void JNICALL on_vm_death(jvmtiEnv *env, JNIEnv *jni) {
@@ -83,6 +86,10 @@ static bool take_capabilities(void) {
     if (r) {
         log_line("not recording this JVM: JVMTI AddCapabilities failed with error %d", (int)r);
         return false;
+    }
+    if (opt.exact && !(at_start && exact_capabilities())) {
+        opt.exact = false;
+        log_line("exact sites: off: this JVM must be started with the probe");
     }
     memset(&c, 0, sizeof c);
     c.can_generate_resource_exhaustion_heap_events = 1; // a hint; gone without
@@ -146,6 +153,7 @@ static jint setup(JavaVM *v, char *options) {
     cb.GarbageCollectionFinish = on_gc_finish;
     cb.SampledObjectAlloc = on_sample;
     cb.ResourceExhausted = on_exhausted;
+    if (opt.exact) cb.ClassFileLoadHook = on_class;
     (*jvmti)->SetEventCallbacks(jvmti, &cb, sizeof cb);
     jvmti_event(JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, "VMDeath");
     control_init();

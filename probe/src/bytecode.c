@@ -45,7 +45,7 @@ static size_t wide_length(const uint8_t *code, size_t n, size_t bci) {
     return (c >= 21 && c <= 25) || (c >= 54 && c <= 58) || c == RET ? 4 : 0;
 }
 
-static size_t length_at(const uint8_t *code, size_t n, size_t bci) {
+size_t bytecode_length(const uint8_t *code, size_t n, size_t bci) {
     const uint8_t c = code[bci];
     const size_t length = c < sizeof lengths ? lengths[c] : 0;
     if (length < TABLE) return length;
@@ -54,7 +54,7 @@ static size_t length_at(const uint8_t *code, size_t n, size_t bci) {
 
 int bytecode_new(const uint8_t *code, size_t n, size_t *bci, size_t *at, uint32_t *index) {
     while (*bci < n) {
-        const size_t here = *bci, length = length_at(code, n, here);
+        const size_t here = *bci, length = bytecode_length(code, n, here);
         if (!length || length > n - here) return -1;
         *bci = here + length;
         if (code[here] != NEW) continue;

@@ -11,6 +11,9 @@
 // behind it. 0: there is none, and the body was understood to its last byte. -1: it was not (a breakpoint, nonsense).
 int bytecode_new(const uint8_t *code, size_t n, size_t *bci, size_t *at, uint32_t *index);
 
+// The length of the instruction at bci, which is less than n; 0: it is none. It may reach beyond the body
+size_t bytecode_length(const uint8_t *code, size_t n, size_t bci);
+
 // The line of a position, from the JVM's packed table. excess: since 20 a byte of a packed number is one more. 0: not
 // known.
 uint32_t bytecode_line(const uint8_t *table, size_t n, size_t bci, bool excess);

@@ -24,6 +24,7 @@
 #include "retry.h"
 #include "ring.h"
 #include "samples.h"
+#include "shadow.h"
 #include "spool.h"
 #include "stacks.h"
 #include "storm.h"
@@ -228,6 +229,7 @@ static void put_epoch(struct finish *f) {
     if (f->to_ring) samples_resolve(&f->e, &maps.finish);
     newer |= census_put(&f->e);
     if (newer && !f->e.over) f->block[HC_BLOCK_OFF_VERSION] = HC_FORMAT_SLICES;
+    if (shadow_is_on() && !f->e.over) f->block[HC_BLOCK_OFF_VERSION] = HC_FORMAT_SITED;
     f->before_pause = f->e;
     put_pause(f, f->flags | (f->reason ? HC_PF_SYNC_FOLLOWS : 0));
     block_end(&f->e, f->block);
@@ -425,6 +427,7 @@ static void finish(int pause, int forced) {
     bool fault = record_guarded(&f);
     note_outcome(&f, fault);
     note_cost(&f);
+    shadow_next(fault || kind_evacuates(f.kind) || f.kind == HC_PAUSE_FULL);
     depth_set_next(f.cut, f.cut_to);
     if (!gave_up && !guarded(finish_publish, NULL)) ring_broken();
 }
@@ -436,6 +439,7 @@ static void skip_pause(void *unused) {
 }
 
 static void finish_unrecorded(bool waits) {
+    shadow_next(true);
     stacks_methods_freed();
     have_last = false;
     need_sync = HC_SYNC_LOST;

@@ -95,17 +95,17 @@ uint64_t heap_in_use(JNIEnv *jni) {
     return left >= 0 && total > left ? (uint64_t)(total - left) : 0;
 }
 
-// The VM's tables do not have the fields of a StackChunk; the JDK's own Java code does. 0: there is no such class (17).
-uint32_t chunk_size_offset(JNIEnv *jni) {
+// What the VM's tables do not have; the JDK's own Java code does.
+uint32_t object_field_offset(JNIEnv *jni, const char *class, const char *field) {
     jlong at = 0;
-    jclass k = (*jni)->FindClass(jni, "jdk/internal/vm/StackChunk"),
+    jclass k = (*jni)->FindClass(jni, class),
            u = k ? (*jni)->FindClass(jni, "jdk/internal/misc/Unsafe") : NULL;
     jmethodID get = u ? (*jni)->GetStaticMethodID(jni, u, "getUnsafe", "()Ljdk/internal/misc/Unsafe;") : NULL;
     jobject o = get ? (*jni)->CallStaticObjectMethod(jni, u, get) : NULL;
     jmethodID offset = o && !(*jni)->ExceptionCheck(jni)
                            ? (*jni)->GetMethodID(jni, u, "objectFieldOffset", "(Ljava/lang/Class;Ljava/lang/String;)J")
                            : NULL;
-    jstring name = offset ? (*jni)->NewStringUTF(jni, "size") : NULL;
+    jstring name = offset ? (*jni)->NewStringUTF(jni, field) : NULL;
     if (name) at = (*jni)->CallLongMethod(jni, o, offset, k, name);
     if ((*jni)->ExceptionCheck(jni)) {
         (*jni)->ExceptionClear(jni);
@@ -116,6 +116,11 @@ uint32_t chunk_size_offset(JNIEnv *jni) {
     (*jni)->DeleteLocalRef(jni, u);
     (*jni)->DeleteLocalRef(jni, k);
     return at >= 8 && at < 4096 ? (uint32_t)at : 0;
+}
+
+// 0: there is no such class (17).
+uint32_t chunk_size_offset(JNIEnv *jni) {
+    return object_field_offset(jni, "jdk/internal/vm/StackChunk", "size");
 }
 
 bool thread_start(JNIEnv *jni, jvmtiStartFunction f) {

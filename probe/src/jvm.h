@@ -18,6 +18,7 @@ void jvmti_property(const char *name, char *to, size_t n); // "": there is none
 void in_a_stop(JNIEnv *jni, void (*f)(void *), void *arg);
 void know_thread(JNIEnv *jni);     // gives vm_know_thread HotSpot's object for the calling thread
 uint64_t heap_in_use(JNIEnv *jni); // bytes, garbage included; 0: not known
+uint32_t object_field_offset(JNIEnv *jni, const char *class, const char *field); // 0: not known
 uint32_t chunk_size_offset(JNIEnv *jni);
 // A thread of Java's that runs f; false: it could not be made.
 bool thread_start(JNIEnv *jni, jvmtiStartFunction f);

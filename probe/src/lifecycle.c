@@ -12,6 +12,7 @@
 #include "control.h"
 #include "cycles.h"
 #include "epoch.h"
+#include "exact.h"
 #include "guard.h"
 #include "jvm.h"
 #include "log.h"
@@ -79,6 +80,7 @@ static void drop_reserve(void) {
 enum { END_TRIES = 50 }; // 10 ms each
 // The last that the control thread does: afterwards there is only the library, and another recording may begin.
 static void end_recording(JNIEnv *jni, bool asked) {
+    exact_end(jni);
     recording_close(); // disabling does not wait for callbacks that run
     listen_no_more();
     if (asked && vm_has_no_addresses()) cycles_last(jni);
@@ -102,6 +104,7 @@ static void end_recording(JNIEnv *jni, bool asked) {
 void lifecycle_jvm_ends(JNIEnv *jni) {
     control_stop();
     if (atomic_load(&gave_up)) return;
+    exact_report();
     if (vm_has_no_addresses()) cycles_last(jni);
     sampling_report(); // of a JVM that ends before the control thread's first turn
     if (atomic_exchange(&gave_up, true)) return;

@@ -8,6 +8,7 @@
 #include "heapwalk.h"
 #include "os.h"
 #include "ramp.h"
+#include "shadow.h"
 
 static bool put_eden(struct enc *e, struct heapmaps *m, uint64_t bytes, uint64_t *ns) {
     uint64_t from = cpu_ns();
@@ -31,7 +32,10 @@ bool moves_put(struct enc *e, struct heapmaps *m, int kind, int depth) {
     ok &= heapwalk()->moves(&w, m, evac);
     blob_end(e, at);
 
-    if (evac && depth == HC_DEPTH_FULL) ok &= put_eden(e, m, heapmap()->to_walk(m, evac).eden, &eden_ns);
+    if (evac && depth == HC_DEPTH_FULL) {
+        ok &= put_eden(e, m, heapmap()->to_walk(m, evac).eden, &eden_ns);
+        if (ok) shadow_put(e, m);
+    }
 
     w = walker_on(e, &m->finish);
     w.uncounted = ramp_uncounted();

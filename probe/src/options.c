@@ -73,6 +73,8 @@ static bool set(const char *name, const char *v) {
         opt.storm = n < 1000 ? (uint32_t)n : 0;
     else if (!strcmp(name, "names"))
         opt.names = !strcmp(v, "full") ? NAMES_FULL : !strcmp(v, "off") ? NAMES_OFF : NAMES_FOLDED;
+    else if (!strcmp(name, "exact"))
+        opt.exact = n;
     else if (!strcmp(name, "newsites"))
         opt.newsites = n;
     else if (!strcmp(name, "disabled"))

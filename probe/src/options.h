@@ -13,6 +13,7 @@ struct options {
     uint64_t interval, ring;
     uint32_t slots, frames;
     bool allow_untested, oracle;
+    bool exact;                  // exact sites: bytecode is changed
     bool newsites;               // bytecodes are read for proven sites
     bool unmirrored;             // a test's: as where the data cannot be mapped twice
     // a test's: this JDK is taken for an untested one: 1 between the tested ones, 2 whose self-check fails, 3 newer

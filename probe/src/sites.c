@@ -68,7 +68,6 @@ bool site_define(const uint8_t *b, struct enc *e) {
 
 static void put_z(struct enc *e, const char *s) { put_str(e, s ? s : "", s ? strlen(s) : 0); }
 
-enum { HEAD = 11 }; // of a definition: its tag and its id
 
 // The id of the method that says what lies from body to e; 0: there is no room for one more. With the lock.
 static uint32_t same_method(uint8_t *body, struct enc *e) {
@@ -80,7 +79,7 @@ static uint32_t same_method(uint8_t *body, struct enc *e) {
         if (said[i].hash == hash && said[i].len == len && !memcmp(site_log.mem + said[i].at, body, len))
             return said[i].id;
     if (nsaid >= METHS / 2) return 0;
-    uint8_t head[HEAD];
+    uint8_t head[SITES_HEAD]; // of a definition: its tag and its id
     struct enc h = {.p = head, .base = head, .end = head + sizeof head};
     put8(&h, HC_EV_METHOD);
     put_u(&h, nsaid + 1);
@@ -137,7 +136,7 @@ static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
             e = (struct enc){.p = big + nl, .base = big + nl, .end = big + 2 * nl + names};
         }
     }
-    uint8_t *const body = e.p + HEAD;
+    uint8_t *const body = e.p + SITES_HEAD;
     e.p = body;
     int64_t bci = 0, line = 0;
     for (jint i = 0; i < n && i < HC_MAX_LINES; i++) {
@@ -227,6 +226,19 @@ static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
             return id; // 0: the table is full
         }
     }
+}
+
+uint32_t sites_same_method(uint8_t *body, struct enc *e) {
+    os_lock(&site_lock);
+    const uint32_t id = same_method(body, e);
+    os_unlock(&site_lock);
+    return id;
+}
+
+uint32_t sites_outermost(uint32_t method, int32_t bci) {
+    const uint32_t id = node_id(0, method, bci);
+    if (id) atomic_store_explicit(&uses[id], UINT8_MAX, memory_order_relaxed); // it stays when room is made
+    return id;
 }
 
 bool sites_are_full(void) { return atomic_load_explicit(&sites_full, memory_order_relaxed); }

@@ -1,0 +1,110 @@
+// classfile.h: reading and writing the bytes of a class file, for rewrite. Any thread
+#ifndef HEAPCAM_CLASSFILE_H
+#define HEAPCAM_CLASSFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct text { // of the class file: modified UTF-8, no zero behind it
+    const uint8_t *p;
+    size_t n;
+};
+
+// A method with allocations, as it will be.
+struct rewritten {
+    struct text class, name, sig, file; // file: empty if it is not known
+    const uint8_t *lines;               // of the class file: pairs of two bytes each, position and line
+    size_t nlines;
+    const uint32_t *pos; // where the instruction at a position will be
+};
+
+struct rewriting {
+    // Both give an id; 0: the method, or the allocation, gets no call.
+    uint32_t (*method)(void *arg, const struct rewritten *m);
+    // bci: where the allocation will be; type: as the JVM names it, without the first `[`s, of which there are so many
+    uint32_t (*site)(void *arg, uint32_t method, uint32_t bci, struct text type, int dimensions);
+    void *arg;
+    struct text helper; // name of its class, "java/lang/X"
+    // Counted:
+    uint32_t sites, methods, refused; // refused: methods with allocations that stayed as they are
+};
+
+enum { POOL_UTF8 = 1, POOL_INTEGER = 3, POOL_CLASS = 7 };
+enum { CLASS_LIMIT = 65535 }; // of a method's code, and of the constant pool
+
+struct in {
+    const uint8_t *p, *end;
+    bool bad;
+};
+
+static inline const uint8_t *take(struct in *r, size_t n) {
+    static const uint8_t zeros[8];
+    if (r->bad || n > (size_t)(r->end - r->p)) return r->bad = true, zeros;
+    r->p += n;
+    return r->p - n;
+}
+
+static inline uint32_t get16(const uint8_t *p) { return (uint32_t)p[0] << 8 | p[1]; }
+static inline uint32_t get32(const uint8_t *p) { return get16(p) << 16 | get16(p + 2); }
+static inline uint32_t u1(struct in *r) { return *take(r, 1); }
+static inline uint32_t u2(struct in *r) { return get16(take(r, 2)); }
+static inline uint32_t u4(struct in *r) { return get32(take(r, 4)); }
+
+static inline struct in part(struct in *r, size_t n) { // of which the caller reads apart
+    const bool ok = !r->bad && n <= (size_t)(r->end - r->p);
+    const uint8_t *p = take(r, ok ? n : SIZE_MAX);
+    return (struct in){p, ok ? p + n : p, !ok};
+}
+
+struct out {
+    uint8_t *p;
+    size_t n, cap;
+    bool bad; // no memory
+};
+
+static inline void put(struct out *o, const void *p, size_t n) {
+    if (o->bad || !n) return;
+    if (n > o->cap - o->n) {
+        const size_t cap = 2 * o->cap + n + 1024;
+        uint8_t *q = realloc(o->p, cap);
+        if (!q) {
+            o->bad = true;
+            return;
+        }
+        o->p = q, o->cap = cap;
+    }
+    memcpy(o->p + o->n, p, n);
+    o->n += n;
+}
+
+static inline void w1(struct out *o, uint32_t v) { put(o, &(uint8_t){(uint8_t)v}, 1); }
+static inline void w2(struct out *o, uint32_t v) { put(o, (uint8_t[]){(uint8_t)(v >> 8), (uint8_t)v}, 2); }
+static inline void w4(struct out *o, uint32_t v) { w2(o, v >> 16), w2(o, v & 0xffff); }
+static inline void set2(uint8_t *p, uint32_t v) { p[0] = (uint8_t)(v >> 8), p[1] = (uint8_t)v; }
+static inline void set4(uint8_t *p, uint32_t v) { set2(p, v >> 16), set2(p + 2, v & 0xffff); }
+
+struct file {
+    const uint8_t **pool; // entries by index, at their tags; NULL: none
+    uint32_t count;       // of the pool as it was
+    uint32_t next;        // index of the next new entry
+    struct out added;     // new entries
+    struct text this, source;
+    struct rewriting *w;
+};
+
+static inline struct text utf8(const struct file *f, uint32_t i) {
+    if (i >= f->count || !f->pool[i] || *f->pool[i] != POOL_UTF8) return (struct text){NULL, 0};
+    return (struct text){f->pool[i] + 3, get16(f->pool[i] + 1)};
+}
+
+static inline struct text class_name(const struct file *f, uint32_t i) {
+    if (i >= f->count || !f->pool[i] || *f->pool[i] != POOL_CLASS) return (struct text){NULL, 0};
+    return utf8(f, get16(f->pool[i] + 1));
+}
+
+static inline bool is(struct text t, const char *s) { return t.p && t.n == strlen(s) && !memcmp(t.p, s, t.n); }
+
+#endif

@@ -1,0 +1,180 @@
+//go:build ignore
+
+// exact.c: exact.h.
+#include "exact.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heapcam_abi.h"
+#include "helper.h"
+#include "jvm.h"
+#include "meta.h"
+#include "log.h"
+#include "options.h"
+#include "os.h"
+#include "recording.h"
+#include "rewrite.h"
+#include "shadow.h"
+#include "sites.h"
+#include "vmstructs.h"
+
+#define HELPER "java/lang/HeapcamSites"
+enum { BATCH = 64 }; // classes that are changed in one stop of the JVM
+static PER_RECORDING _Atomic bool on;
+static PER_RECORDING _Atomic uint64_t classes, odd, sites, methods, refused, batches_failed, cpu;
+
+// ---- definitions ---------------------------------------------------------------------------------
+static void put_text(struct enc *e, struct text t) { put_str(e, (const char *)t.p, t.n); }
+
+// As sites.c defines a method of a stack, so that both have one id.
+static uint32_t method_of(void *arg, const struct rewritten *m) {
+    (void)arg;
+    const size_t room = 20 * m->nlines, names = m->class.n + m->name.n + m->sig.n + m->file.n + 80;
+    uint8_t *b = malloc(2 * room + names);
+    if (!b) return 0;
+    struct enc l = {.p = b, .base = b, .end = b + room},
+               e = {.p = b + room, .base = b + room, .end = b + 2 * room + names};
+    int64_t bci = 0, line = 0;
+    for (size_t i = 0; i < m->nlines && i < HC_MAX_LINES; i++) {
+        const uint8_t *p = m->lines + 4 * i;
+        const int64_t at = m->pos[p[0] << 8 | p[1]], n = p[2] << 8 | p[3];
+        if (at < bci) continue;
+        put_u(&l, (uint64_t)(at - bci));
+        put_s(&l, n - line);
+        bci = at, line = n;
+    }
+    uint8_t *const body = e.p = e.base + SITES_HEAD;
+    put_u(&e, m->class.n + 2);
+    put8(&e, 'L');
+    for (size_t i = 0; i < m->class.n; i++) put8(&e, m->class.p[i]);
+    put8(&e, ';');
+    put_text(&e, m->name);
+    put_text(&e, m->sig);
+    put_text(&e, m->file);
+    put_u(&e, 0);
+    put_str(&e, (char *)l.base, l.over ? 0 : (size_t)(l.p - l.base));
+    const uint32_t id = e.over ? 0 : sites_same_method(body, &e);
+    free(b);
+    return id;
+}
+
+static uint32_t site_of(void *arg, uint32_t method, uint32_t bci, struct text type, int dimensions) {
+    (void)arg;
+    const uint32_t id = sites_outermost(method, (int32_t)bci);
+    if (!id || id >= SHADOW_SITES) return 0;
+    uint32_t h = 0;
+    for (int i = 0; i < dimensions; i++) h = shadow_hash(h, "[", 1);
+    const bool wrap = dimensions && type.n > 1 && type.p[0] != '[';
+    if (wrap) h = shadow_hash(h, "L", 1);
+    h = shadow_hash(h, type.p, type.n);
+    if (wrap) h = shadow_hash(h, ";", 1);
+    shadow_expect(id, h);
+    return id;
+}
+
+// ---- classes -------------------------------------------------------------------------------------
+void JNICALL on_class(jvmtiEnv *env, JNIEnv *jni, jclass redefined, jobject loader, const char *name, jobject domain,
+                      jint n, const unsigned char *in, jint *new_n, unsigned char **new_in) {
+    (void)jni, (void)redefined, (void)loader, (void)domain;
+    if (!atomic_load_explicit(&on, memory_order_acquire) || n <= 0 || (name && !strcmp(name, HELPER)) || !enter())
+        return;
+    const uint64_t from = cpu_ns();
+    struct rewriting w = {
+        .method = method_of, .site = site_of, .helper = {(const uint8_t *)HELPER, sizeof HELPER - 1}};
+    uint8_t *out;
+    size_t out_n;
+    bool is_odd;
+    if (class_rewrite(in, (size_t)n, &w, &out, &out_n, &is_odd)) {
+        unsigned char *copy;
+        if ((*env)->Allocate(env, (jlong)out_n, &copy) == JVMTI_ERROR_NONE) {
+            memcpy(copy, out, out_n);
+            *new_in = copy, *new_n = (jint)out_n;
+            atomic_fetch_add(&classes, 1);
+        }
+        free(out);
+    }
+    if (is_odd) atomic_fetch_add(&odd, 1);
+    atomic_fetch_add(&sites, w.sites);
+    atomic_fetch_add(&methods, w.methods);
+    atomic_fetch_add(&refused, w.refused);
+    atomic_fetch_add(&cpu, cpu_ns() - from);
+    leave();
+}
+
+// Has the JVM ask for all classes anew. One that it does not take leaves its batch, and is left as it is.
+static void again(JNIEnv *jni) {
+    jclass *all = NULL, some[BATCH];
+    jint n = 0, k = 0;
+    if ((*jvmti)->GetLoadedClasses(jvmti, &n, &all)) return;
+    for (jint i = 0; i <= n; i++) {
+        jboolean may = JNI_FALSE, array = JNI_TRUE;
+        jint status = 0;
+        if (i < n && !(*jvmti)->IsArrayClass(jvmti, all[i], &array) && !array &&
+            !(*jvmti)->IsModifiableClass(jvmti, all[i], &may) && may &&
+            !(*jvmti)->GetClassStatus(jvmti, all[i], &status) && status & JVMTI_CLASS_STATUS_PREPARED)
+            some[k++] = all[i];
+        if (k < BATCH && (i < n || !k)) continue;
+        if ((*jvmti)->RetransformClasses(jvmti, k, some)) {
+            for (jint j = 0; j < k; j++)
+                if ((*jvmti)->RetransformClasses(jvmti, 1, &some[j])) atomic_fetch_add(&batches_failed, 1);
+        }
+        k = 0;
+    }
+    for (jint i = 0; i < n; i++) (*jni)->DeleteLocalRef(jni, all[i]);
+    (*jvmti)->Deallocate(jvmti, (unsigned char *)all);
+}
+
+bool exact_capabilities(void) {
+    jvmtiCapabilities c;
+    memset(&c, 0, sizeof c);
+    c.can_retransform_classes = 1;
+    c.can_generate_all_class_hook_events = 1;
+    return (*jvmti)->AddCapabilities(jvmti, &c) == JVMTI_ERROR_NONE;
+}
+
+static const char *begin(JNIEnv *jni) {
+#ifdef _WIN32
+    return "not available on Windows";
+#endif
+    if (!at_start) return "only for a JVM that is started with the probe";
+    if (vm_has_no_addresses() || opt.depth != HC_DEPTH_FULL) return "only at depth full";
+    if (vm.major < 17) return "only for JDK 17 and later";
+    if (os_memory_left() < vm.max_heap / 4) return "a quarter of the heap more does not fit into the memory limit";
+    struct shadow_place at;
+    if (!shadow_init(&at)) return "not enough memory";
+    const uint64_t eetop = object_field_offset(jni, "java/lang/Thread", "eetop");
+    if (!eetop) return "the JDK does not tell where a thread keeps its address";
+    if (!helper_define(jni, HELPER, &at, eetop)) return "the helper class could not be defined";
+    return NULL;
+}
+
+void exact_begin(JNIEnv *jni) {
+    if (!opt.exact) return;
+    const char *why = begin(jni);
+    if (why) {
+        log_line("exact sites: off: %s", why);
+        return;
+    }
+    (void)shadow_switch(true);
+    atomic_store(&on, true);
+    if (jvmti_event(JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook")) again(jni);
+}
+
+void exact_end(JNIEnv *jni) {
+    (void)shadow_switch(false);
+    if (!atomic_exchange(&on, false)) return;
+    again(jni);
+    jvmti_event(JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook");
+}
+
+void exact_report(void) {
+    if (!atomic_load(&classes)) return;
+    log_line("exact sites: %llu classes with %llu sites in %llu methods; left as they are: %llu methods, %llu classes "
+             "that were not understood, %llu that the JVM refused; CPU %llu ms; %llu objects, %llu of another type",
+             (unsigned long long)classes, (unsigned long long)sites, (unsigned long long)methods,
+             (unsigned long long)refused, (unsigned long long)odd, (unsigned long long)batches_failed,
+             (unsigned long long)cpu / 1000000, (unsigned long long)shadow_marked(),
+             (unsigned long long)shadow_mistyped());
+}

@@ -1,0 +1,16 @@
+// exact.h: the option exact: calls behind each allocation in the bytecode of all classes, which store its site where
+// the object ends (shadow.h).
+#ifndef HEAPCAM_EXACT_H
+#define HEAPCAM_EXACT_H
+
+#include <jvmti.h>
+#include <stdbool.h>
+
+bool exact_capabilities(void); // before the JVM has begun
+void exact_begin(JNIEnv *jni); // at VMInit, when all else records: rewrites what is loaded, and from now on what will be
+void exact_end(JNIEnv *jni);   // gives all classes back as they were. The control thread, while callbacks may still run
+void exact_report(void);
+void JNICALL on_class(jvmtiEnv *env, JNIEnv *jni, jclass redefined, jobject loader, const char *name, jobject domain,
+                      jint n, const unsigned char *in, jint *new_n, unsigned char **new_in);
+
+#endif

@@ -1,0 +1,144 @@
+//go:build ignore
+
+// shadow.c: shadow.h.
+#include "shadow.h"
+
+#include <stdatomic.h>
+
+#include "classtable.h"
+#include "guard.h"
+#include "heapcam_abi.h"
+#include "marks.h"
+#include "object.h"
+#include "os.h"
+#include "recording.h"
+#include "tlabs.h"
+#include "tokens.h"
+
+static _Atomic uint32_t phase; // read by the code that was put into classes; 0: it stores nothing
+static uint32_t *table;        // stays where it is, as that code does
+static uint64_t table_bytes;
+static int shift;
+static PER_RECORDING _Atomic uint32_t *expected; // by site
+static PER_RECORDING struct named {
+    uint32_t id, hash;
+} *named; // by TSLOT: hashes of names of types
+static PER_RECORDING bool walked;
+static PER_RECORDING uint32_t number; // of the phase
+static PER_RECORDING _Atomic uint64_t marked, mistyped;
+
+bool shadow_init(struct shadow_place *at) {
+    shift = vm.compact_headers ? 3 : 4; // no object is smaller
+    if (!table) {
+        table_bytes = ((vm.heap_bytes >> shift) + 2) * sizeof *table;
+        table = os_sparse(table_bytes);
+    }
+    expected = memory_sparse(SHADOW_SITES * sizeof *expected);
+    named = memory_sparse(MAX_TYPES * sizeof *named);
+    if (!table || !expected || !named) return false;
+    *at = (struct shadow_place){(uint64_t)(uintptr_t)&phase, (uint64_t)(uintptr_t)vm.heap_base, vm.heap_bytes,
+                                (uint64_t)(uintptr_t)table, shift};
+    return true;
+}
+
+void shadow_expect(uint32_t site, uint32_t hash) {
+    if (site < SHADOW_SITES) atomic_store_explicit(&expected[site], hash, memory_order_release);
+}
+
+uint32_t shadow_hash(uint32_t h, const void *p, uint64_t n) {
+    if (!h) h = 2166136261u;
+    for (uint64_t i = 0; i < n; i++) h = (h ^ ((const uint8_t *)p)[i]) * 16777619u;
+    return h ? h : 1;
+}
+
+bool shadow_switch(bool on) {
+    if (on && !number) number = 1;
+    return atomic_exchange(&phase, on ? number << SHADOW_PHASE : 0) != 0;
+}
+
+bool shadow_is_on(void) { return atomic_load_explicit(&phase, memory_order_relaxed) != 0; }
+uint64_t shadow_marked(void) { return atomic_load_explicit(&marked, memory_order_relaxed); }
+uint64_t shadow_mistyped(void) { return atomic_load_explicit(&mistyped, memory_order_relaxed); }
+
+static uint32_t hash_of(uint32_t id, uint64_t word) {
+    struct named *t = &named[TSLOT(id)];
+    if (t->id == id) return t->hash;
+    const char *symbol = rdp(klass_of(word) + vm.k_name);
+    if (!symbol) return 0;
+    *t = (struct named){id, shadow_hash(0, symbol + vm.sym_body, rd32(symbol + vm.sym_len) & 0xffff)};
+    return t->hash;
+}
+
+struct sited {
+    struct enc *e;
+    uint64_t addr;
+    uint64_t marked, mistyped;
+};
+
+// The site of the object that ends there. 0: not known. The entry is used up.
+HOT uint32_t site_at(struct sited *s, uint64_t end, uint32_t type, uint64_t word, uint32_t now) {
+    uint32_t *entry = &table[(end - (uint64_t)vm.heap_base) >> shift];
+    const uint32_t v = *entry;
+    if (!v) return 0;
+    *entry = 0;
+    const uint32_t site = v & ((1u << SHADOW_PHASE) - 1);
+    if ((v ^ now) >> SHADOW_PHASE || site >= SHADOW_SITES) return 0;
+    if (atomic_load_explicit(&expected[site], memory_order_acquire) == hash_of(type & TYPE_MASK, word)) return site;
+    s->mistyped++;
+    return 0;
+}
+
+static void range(int lay, struct sited *s, uint64_t lo, uint64_t hi) {
+    const uint64_t round = ~(vm.align - 1);
+    const uint32_t now = number << SHADOW_PHASE;
+    struct hot spare;
+    uint32_t h = 0;
+    while (h < nholes && holes[h].lo < lo) h++;
+    for (uint64_t a = lo; a < hi;) {
+        if (h < nholes && a == holes[h].lo) {
+            a = holes[h++].hi;
+            while (h < nholes && holes[h].lo < a) h++;
+            continue;
+        }
+        const uint64_t mark = rd64((void *)a);
+        uint32_t len;
+        uint64_t bytes;
+        const struct hot *o = object(lay, a, mark, round, &spare, &len, &bytes);
+        if (!o) unknown_class("a class word in evacuated memory is unknown", a);
+        const uint32_t site = site_at(s, a + bytes, o->type, word_at(lay, a, mark), now);
+        if (site && (mark & 3) == 3 && s->e->end - s->e->p >= TOKEN) {
+            const uint64_t to = WORD(mark & ~7ull);
+            put_s(s->e, (int64_t)(to - s->addr));
+            put_u(s->e, site);
+            s->addr = to;
+            s->marked++;
+        }
+        a += bytes;
+    }
+}
+
+void shadow_put(struct enc *e, const struct heapmaps *m) {
+    if (!shadow_is_on() || e->over) return;
+    struct sited s = {.e = e};
+    uint8_t *at = blob_begin(e, HC_EV_SITED);
+    if (e->over) return;
+    const uint32_t n = vm_has_regions() ? regions_in_both(m) : EDEN + 1;
+    for (uint32_t i = vm_has_regions() ? 0 : EDEN; i < n; i++) {
+        const struct area *from = &m->start.area[i];
+        if (vm_has_regions() ? from->kind == HC_SPACE_EDEN && used(from) : used(from))
+            range(layout(), &s, from->bottom, from->top);
+    }
+    blob_end(e, at);
+    atomic_fetch_add_explicit(&marked, s.marked, memory_order_relaxed);
+    atomic_fetch_add_explicit(&mistyped, s.mistyped, memory_order_relaxed);
+    walked = true;
+}
+
+void shadow_next(bool eden_emptied) {
+    const bool was = walked;
+    walked = false;
+    if (!shadow_is_on() || !(was || eden_emptied)) return;
+    if (!was) os_give_back(table, table_bytes);
+    number = number % 255 + 1;
+    atomic_store(&phase, number << SHADOW_PHASE);
+}

@@ -1,0 +1,28 @@
+// shadow.h: the sites of objects in eden. Behind each allocation, code that `exact` has put there stores the site's
+// number at the address where the object ends. The table outlives recordings, since that code may still run.
+#ifndef HEAPCAM_SHADOW_H
+#define HEAPCAM_SHADOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "encode.h"
+#include "heapmap.h"
+
+// An entry is the number of the phase (8 bits, never 0) above that of the site.
+enum { SHADOW_SITES = 1 << 20, SHADOW_PHASE = 24 };
+struct shadow_place { // what the code needs to know: addresses, and the shift from bytes of heap to entries
+    uint64_t phase, base, bytes, table;
+    int shift;
+};
+bool shadow_init(struct shadow_place *at);         // false: no memory. The thread that begins
+void shadow_expect(uint32_t site, uint32_t hash);  // the hash of its type's name; before the site is used. Any thread
+uint32_t shadow_hash(uint32_t h, const void *p, uint64_t n); // FNV-1a; h: 0, or of what is before
+bool shadow_switch(bool on);                        // what it was; off: the code stores nothing
+bool shadow_is_on(void);
+void shadow_put(struct enc *e, const struct heapmaps *m); // the sites of those that survived. VM thread, inside the guard
+void shadow_next(bool eden_emptied); // at the end of each pause. VM thread
+uint64_t shadow_marked(void);        // objects that survived with a site; any thread
+uint64_t shadow_mistyped(void);      // of those: sites of another type, which were left out
+
+#endif
