@@ -157,6 +157,9 @@ func (r *Census) slice(s *trace.Slice) (follows bool, find attach, err error) {
 	}, nil
 }
 
+// site: only a Replay knows which objects still live.
+func (r *Census) site(e *trace.Epoch) { r.Unsure = r.Unsure || len(e.Sited) > 0 }
+
 func (r *Census) resolve(_, _, _ uint64) bool { return true }
 
 // list counts the listing, unless it says nothing new.

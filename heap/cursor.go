@@ -134,6 +134,8 @@ type model interface {
 	forget()
 	// resolve puts a sample on the object at addr; false if there is none.
 	resolve(addr, id, birth uint64) bool
+	// site attaches sites that the bytecode has told.
+	site(e *trace.Epoch)
 	// list replaces the state by a sync point's listing, if it has one, and gives what looks for the objects of the
 	// samples that it reports.
 	list(s *trace.Sync) (attach, error)
@@ -381,6 +383,9 @@ func (r *Cursor) epoch(b trace.Block) error {
 			r.fault("collection %d: sample %d resolved to %d, where nothing stands", r.gc, s.ID, s.Addr)
 		}
 	}
+	if r.follows {
+		r.model.site(e)
+	}
 	for _, id := range e.SampleDead {
 		r.Die(id)
 	}
@@ -474,6 +479,7 @@ func (r *Cursor) sync(b trace.Block) error {
 	r.Uncompacted = r.Uncompacted || s.Flags&trace.SyncUncompacted != 0
 	r.matcher.Eden, r.matcher.Swept, r.matcher.Regions = s.Flags&trace.SyncEdenListed != 0, false, s.Regions
 	r.Adopt(s.Samples, r.Site, find)
+	r.model.site(&trace.Epoch{})
 	if c == nil && r.OnListing != nil {
 		r.OnListing(s.GC)
 	}

@@ -119,6 +119,9 @@ func (r *Replay) list(s *trace.Sync) (attach, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.Known && r.HasSited() {
+		old.EachMark(func(addr, id uint64) { keepSite(old, next, addr, id) })
+	}
 	switch c := r.pending; {
 	case r.Known:
 		r.Compared = append(r.Compared, m.Compare(s, old, next))

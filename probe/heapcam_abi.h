@@ -19,7 +19,7 @@
 #define HC_FORMAT_SLICES 3          /* of SLICE, and of EPOCH with events of version 3 */
 #define HC_FORMAT_CONCURRENT 3      /* the same of a collector whose objects have no address */
 #define HC_FORMAT_REFS 4            /* of REFS */
-#define HC_FORMAT_SITED 7            /* of EPOCH with sited */
+#define HC_FORMAT_SITED 8            /* of EPOCH with sited */
 #define HC_FORMAT_CANDIDATES 6      /* of DEFS with candidate or scanned */
 
 /* ---- block ------------------------------------------------------------------------------------------------------- */

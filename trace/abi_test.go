@@ -76,7 +76,7 @@ func TestHeaderAgrees(t *testing.T) {
 		"HC_FORMAT_CONCURRENT": ConcurrentVersion,
 		"HC_FORMAT_SLICES":     SliceFormatVersion,
 		"HC_FORMAT_REFS":       RefsFormatVersion,
-		"HC_FORMAT_CANDIDATES": CandidatesVersion, "HC_MADE_CLONEABLE": MadeCloneable,
+		"HC_FORMAT_CANDIDATES": CandidatesVersion, "HC_FORMAT_SITED": SitedVersion, "HC_MADE_CLONEABLE": MadeCloneable,
 		"HC_MADE_THROWABLE": MadeThrowable,
 		"HC_RP_FIRST":       RefFirst, "HC_RP_LAST": RefLast, "HC_RF_STATIC": RefStatic,
 		"HC_RC_INSTANCE": RefInstance, "HC_RC_OBJARRAY": RefObjArray, "HC_RC_ARRAY": RefArray,

@@ -153,6 +153,9 @@ func genEpoch(t *rapid.T) *Epoch {
 			genNum.Draw(t, "pauses"), genTime.Draw(t, "longest")}
 	}
 	e.Stops = list(t, "stops", func() Stop { return Stop{genTime.Draw(t, "stop"), genTime.Draw(t, "stopdur")} })
+	e.Sited = list(t, "sited", func() SitedAddr {
+		return SitedAddr{genAddr.Draw(t, "addr"), genID.Draw(t, "frame")}
+	})
 	e.Survived = list(t, "survived", func() uint64 { return genSamp.Draw(t, "id") })
 	e.Unwatched = list(t, "unwatched", func() uint64 { return genSamp.Draw(t, "id") })
 	return e

@@ -215,6 +215,10 @@ func DecodeEpoch(b Block) (*Epoch, error) {
 			return "", readRecords(r.text[0], r.ev, func(rec *record) {
 				e.Resolved = append(e.Resolved, SampleAddr{rec[0], rec[1]})
 			})
+		case TagSited:
+			return "", readRecords(r.text[0], r.ev, func(rec *record) {
+				e.Sited = append(e.Sited, SitedAddr{rec[0], rec[1]})
+			})
 		case TagSampleDead:
 			return "", readRecords(r.text[0], r.ev, func(rec *record) { e.SampleDead = append(e.SampleDead, rec[0]) })
 		case TagCycle:

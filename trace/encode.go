@@ -155,7 +155,14 @@ func EncodeEpoch(e *Epoch) Block {
 	if l := &e.Lost; l.Since != 0 || len(l.Cleared)+len(l.Unknown)+len(e.Uncounted) > 0 {
 		b = e.appendLost(b)
 	}
-	return newer(block(KindEpoch, b), len(b) > n)
+	out := newer(block(KindEpoch, b), len(b) > n)
+	if len(e.Sited) > 0 {
+		out.Payload = putRecords(out.Payload, TagSited, len(e.Sited), func(i int) record {
+			return record{e.Sited[i].Addr, e.Sited[i].Frame}
+		})
+		out.Version = SitedVersion
+	}
+	return out
 }
 
 // appendLost appends the events of version 3.

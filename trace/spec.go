@@ -58,6 +58,7 @@ const (
 	TagSurvived    Tag = 51
 	TagUnwatched   Tag = 52
 	TagWatching    Tag = 53
+	TagSited       Tag = 54
 	TagCovered     Tag = 56
 	TagCollection  Tag = 57
 	TagTypeSum     Tag = 58
@@ -230,7 +231,7 @@ var blockSpecs = []BlockSpec{
 	{KindSamples, "SAMPLES", []Tag{TagSampleBase, TagSample, TagWatched}, false},
 	{KindEpoch, "EPOCH", []Tag{TagPause, TagSpace, TagRegions, TagAllocs, TagMoves, TagBirths, TagFreed, TagResolved,
 		TagSampleDead, TagCensus, TagLost, TagCleared, TagUnknown, TagUncounted, TagCycle, TagStops, TagSurvived,
-		TagUnwatched}, false},
+		TagUnwatched, TagSited}, false},
 	{KindSync, "SYNC", []Tag{TagSyncPoint, TagSpace, TagRegions, TagList, TagLiveSamples, TagTotal, TagWatching},
 		false},
 	{KindGap, "GAP", []Tag{TagGap}, false},
@@ -318,6 +319,9 @@ var events = []Event{
 	{Tag: TagResolved, Name: "resolved", Fields: blob, Form: BlobRecords, Record: "at", Records: []Field{
 		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev},
 		{Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev},
+	}},
+	{Tag: TagSited, Name: "sited", Since: SitedVersion, Fields: blob, Form: BlobRecords, Record: "site", Records: []Field{
+		{Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev}, id("frame", MaxID),
 	}},
 	{Tag: TagSampleDead, Name: "sampledead", Fields: blob, Form: BlobRecords, Record: "dead", Records: []Field{
 		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev},

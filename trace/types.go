@@ -167,6 +167,7 @@ type Epoch struct {
 	Births     [][]byte
 	Freed      []Range
 	Resolved   []SampleAddr
+	Sited      []SitedAddr
 	SampleDead []uint64
 	Census     []CensusRow
 
@@ -180,6 +181,10 @@ type Epoch struct {
 	Survived  []uint64 // watched samples that are proven to have outlived garbage
 	Unwatched []uint64 // watched samples that were given up; the chances of all others double
 }
+
+// SitedAddr is an object that survived the eden it was allocated in, at its new address: Frame is where it was
+// allocated, by the bytecode. Its callers are not known.
+type SitedAddr struct{ Addr, Frame uint64 }
 
 // Cycle is a concurrent cycle. Times are ns since the probe's start, End at most 50 ms late.
 type Cycle struct{ Begin, End, Flags, Pauses, Longest uint64 }

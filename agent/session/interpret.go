@@ -144,6 +144,13 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	s.steer.budget.paused(p)
 	s.status.Pauses.paused(e)
 	s.stamp(p.Start + p.Dur)
+	if len(e.Sited) > 0 {
+		var need trace.Defs
+		for _, x := range e.Sited {
+			s.defs.Need(&need, x.Frame, 0)
+		}
+		s.out.pushDefs(need)
+	}
 	s.out.collection(p.GC)
 	s.recordGaps(s.losses.before(p.GC, h, s.in.time))
 	s.out.passEpoch(b)

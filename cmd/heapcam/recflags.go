@@ -41,6 +41,7 @@ type recordOptions struct {
 	names         string
 	untested      bool
 	proven        bool
+	exact         bool // run --sites exact
 	maxSync       time.Duration
 	maxReference  time.Duration
 	references    time.Duration
@@ -197,6 +198,9 @@ func (o *recordOptions) probeOptions(ringDir string) string {
 	}
 	if o.proven {
 		s += ",newsites=1"
+	}
+	if o.exact {
+		s += ",exact=1"
 	}
 	if share := o.overhead.share(); share < 0 {
 		s += ",storm=0"

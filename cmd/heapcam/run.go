@@ -31,6 +31,7 @@ const (
 
 type runOptions struct {
 	rec    recordOptions
+	sites  string
 	freeze bool
 }
 
@@ -66,6 +67,8 @@ with -XX:ArchiveClassesAtExit) does not start with an agent. heapcam runs such a
 	o.rec.add(c)
 	c.Flags().BoolVar(&o.freeze, "freeze-on-failure", false,
 		"Keep the recording as an incident if COMMAND ends with a status other than 0.")
+	c.Flags().StringVar(&o.sites, "sites", "sampled", "Where sites come from: sampled, or exact (experimental: "+
+		"sets --depth full and changes the bytecode of all classes).")
 	exitsWith(c, "any other", "The exit code of COMMAND.")
 	exitsWith(c, "125", "heapcam itself failed.")
 	exitsWith(c, "126", "COMMAND is not executable.")
@@ -76,6 +79,13 @@ with -XX:ArchiveClassesAtExit) does not start with an agent. heapcam runs such a
 
 func (o *runOptions) run(args []string) error {
 	fail := func(err error) error { return withCode(exitRunFailed, "%w", err) }
+	switch o.sites {
+	case "sampled":
+	case "exact":
+		o.rec.exact, o.rec.depth = true, "full"
+	default:
+		return fail(usage("--sites %s: it must be sampled or exact", o.sites))
+	}
 	if err := o.rec.check(); err != nil {
 		return fail(err)
 	}

@@ -37,6 +37,7 @@ type Tracker struct {
 	WatchedTaken uint64
 
 	pending pending
+	sited   uint64 // ids that AddSited has given
 	watched map[uint64]*Sample
 }
 
@@ -153,6 +154,11 @@ func (t *Tracker) Adopt(reported []trace.LiveSample, site func(uint64) uint64,
 			x = &y
 		}
 		live[l.ID] = x
+	}
+	for id, x := range t.Live {
+		if Sited(id) {
+			live[id] = x // no sync point reports them: see KeepSited
+		}
 	}
 	t.replace(live)
 }

@@ -135,6 +135,25 @@ func (s *State) Join(part *State, samples map[uint64]uint64) {
 	}
 }
 
+// EachMark calls f for each sample that is on an object.
+func (s *State) EachMark(f func(addr, id uint64)) {
+	for k, c := range s.Chunks {
+		for _, x := range c.Samples {
+			f(k<<ChunkShift|uint64(x.Off), x.ID)
+		}
+	}
+}
+
+// At gives the object at addr; false if there is none.
+func (s *State) At(addr uint64) (Object, bool) {
+	c, i, ok := s.find(addr)
+	if !ok {
+		return Object{}, false
+	}
+	s.Tidy(c)
+	return s.at(addr>>ChunkShift, c, i), true
+}
+
 // Sampled gives the samples on the objects of s, by address.
 func (s *State) Sampled() map[uint64]uint64 {
 	out := map[uint64]uint64{}

@@ -20,7 +20,8 @@ void shadow_expect(uint32_t site, uint32_t hash);  // the hash of its type's nam
 uint32_t shadow_hash(uint32_t h, const void *p, uint64_t n); // FNV-1a; h: 0, or of what is before
 bool shadow_switch(bool on);                        // what it was; off: the code stores nothing
 bool shadow_is_on(void);
-void shadow_put(struct enc *e, const struct heapmaps *m); // the sites of those that survived. VM thread, inside the guard
+// The sites of those that survived. VM thread, inside the guard.
+void shadow_put(struct enc *e, const struct heapmaps *m);
 void shadow_next(bool eden_emptied); // at the end of each pause. VM thread
 uint64_t shadow_marked(void);        // objects that survived with a site; any thread
 uint64_t shadow_mistyped(void);      // of those: sites of another type, which were left out

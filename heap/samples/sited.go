@@ -1,0 +1,35 @@
+package samples
+
+import "github.com/heapcam/heapcam/trace"
+
+// firstSited is the lowest id of samples that nobody drew: objects whose site the bytecode has told (trace.SitedAddr).
+// They stand for themselves alone.
+const firstSited = trace.MaxSampleID + 1
+
+// Sited says whether the id is one that AddSited gave.
+func Sited(id uint64) bool { return id >= firstSited }
+
+// AddSited makes a live sample of an object whose site the bytecode has told, and gives its id. frame is one of this
+// tracker's (Take, site).
+func (t *Tracker) AddSited(typ, bytes, frame, birth, time uint64) uint64 {
+	id := firstSited + t.sited
+	t.sited++
+	s := &Sample{Sample: trace.Sample{ID: id, Time: time, Type: typ, Size: bytes, Frame: frame}, Birth: birth,
+		Weight: 1}
+	t.Live[id] = s
+	t.LiveBytes += bytes
+	t.Resolved = append(t.Resolved, s)
+	return id
+}
+
+// HasSited says whether AddSited was ever called.
+func (t *Tracker) HasSited() bool { return t.sited > 0 }
+
+// KeepSited takes those samples of AddSited out of Live that are not among ids.
+func (t *Tracker) KeepSited(ids map[uint64]struct{}) {
+	for id := range t.Live {
+		if _, there := ids[id]; Sited(id) && !there {
+			t.Die(id)
+		}
+	}
+}

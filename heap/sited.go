@@ -1,0 +1,41 @@
+package heap
+
+import (
+	"github.com/heapcam/heapcam/heap/samples"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// site puts what an epoch says of sites on the objects that have no sample, and forgets those of objects that died.
+func (r *Replay) site(e *trace.Epoch) {
+	for _, x := range e.Sited {
+		o, ok := r.State.At(x.Addr)
+		switch {
+		case !ok && !r.listed.Unknown.Has(x.Addr):
+			r.fault("collection %d: a site is of an object at %d, where nothing stands", r.gc, x.Addr)
+		case ok && o.Sample == 0:
+			id := r.AddSited(uint64(o.Type), 8*o.Words, r.Symbols.Site(x.Frame), e.Pause.GC, e.Pause.Start)
+			r.State.SetSample(x.Addr, id, e.Pause.GC)
+		}
+	}
+	if !r.HasSited() {
+		return
+	}
+	there := make(map[uint64]struct{}, len(r.Live))
+	r.State.EachMark(func(_, id uint64) {
+		if samples.Sited(id) {
+			there[id] = struct{}{}
+		}
+	})
+	r.KeepSited(there)
+}
+
+// keepSite takes a site over to a listing of the same heap.
+func keepSite(old, next *State, addr, id uint64) {
+	if !samples.Sited(id) {
+		return
+	}
+	was, _ := old.At(addr)
+	if o, ok := next.At(addr); ok && o.Type == was.Type && o.Words == was.Words {
+		next.SetSample(addr, id, uint64(was.Birth))
+	}
+}
