@@ -7,6 +7,8 @@ import (
 
 // site puts what an epoch says of sites on the objects that have no sample, and forgets those of objects that died.
 func (r *Replay) site(e *trace.Epoch) {
+	type sited struct{ addr, id uint64 }
+	var put []sited // behind all looks: a sample that was just put there has to be sorted in before the next look
 	for _, x := range e.Sited {
 		o, ok := r.State.At(x.Addr)
 		switch {
@@ -14,8 +16,11 @@ func (r *Replay) site(e *trace.Epoch) {
 			r.fault("collection %d: a site is of an object at %d, where nothing stands", r.gc, x.Addr)
 		case ok && o.Sample == 0:
 			id := r.AddSited(uint64(o.Type), 8*o.Words, r.Symbols.Site(x.Frame), e.Pause.GC, e.Pause.Start)
-			r.State.SetSample(x.Addr, id, e.Pause.GC)
+			put = append(put, sited{x.Addr, id})
 		}
+	}
+	for _, x := range put {
+		r.State.SetSample(x.addr, x.id, e.Pause.GC)
 	}
 	if !r.HasSited() {
 		return
