@@ -228,8 +228,7 @@ static void put_epoch(struct finish *f) {
     look_at_eden(f);
     if (f->to_ring) samples_resolve(&f->e, &maps.finish);
     newer |= census_put(&f->e);
-    if (newer && !f->e.over) f->block[HC_BLOCK_OFF_VERSION] = HC_FORMAT_SLICES;
-    if (shadow_is_on() && !f->e.over) f->block[HC_BLOCK_OFF_VERSION] = HC_FORMAT_SITED;
+    if (!f->e.over && shadow_format(newer)) f->block[HC_BLOCK_OFF_VERSION] = shadow_format(newer);
     f->before_pause = f->e;
     put_pause(f, f->flags | (f->reason ? HC_PF_SYNC_FOLLOWS : 0));
     block_end(&f->e, f->block);

@@ -104,7 +104,10 @@ static void range(int lay, struct sited *s, uint64_t lo, uint64_t hi) {
         uint32_t len;
         uint64_t bytes;
         const struct hot *o = object(lay, a, mark, round, &spare, &len, &bytes);
-        if (!o) unknown_class("a class word in evacuated memory is unknown", a);
+        if (!o) {
+            unknown_class("a class word in evacuated memory is unknown", a);
+            return; // which unknown_class does not come back to
+        }
         const uint32_t site = site_at(s, a + bytes, o->type, word_at(lay, a, mark), now);
         if (site && (mark & 3) == 3 && s->e->end - s->e->p >= TOKEN) {
             const uint64_t to = WORD(mark & ~7ull);

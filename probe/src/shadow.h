@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "encode.h"
+#include "heapcam_abi.h"
 #include "heapmap.h"
 
 // An entry is the number of the phase (8 bits, never 0) above that of the site.
@@ -20,6 +21,10 @@ void shadow_expect(uint32_t site, uint32_t hash);  // the hash of its type's nam
 uint32_t shadow_hash(uint32_t h, const void *p, uint64_t n); // FNV-1a; h: 0, or of what is before
 bool shadow_switch(bool on);                        // what it was; off: the code stores nothing
 bool shadow_is_on(void);
+// The version of an epoch's block; newer: it has events of version 3. 0: that of all blocks.
+static inline uint8_t shadow_format(bool newer) {
+    return shadow_is_on() ? HC_FORMAT_SITED : newer ? HC_FORMAT_SLICES : 0;
+}
 // The sites of those that survived. VM thread, inside the guard.
 void shadow_put(struct enc *e, const struct heapmaps *m);
 void shadow_next(bool eden_emptied); // at the end of each pause. VM thread
