@@ -41,6 +41,10 @@ var outlive = map[string]string{
 	"at":                    "metadata.c: offsets of the JVM, read anew when recording begins",
 	"keys":                  "of the C library",
 	"copy_by_file":          "of the system: it allows no other copy",
+	"phase":                 "shadow.c: read by rewritten code that may still run; 0 between recordings",
+	"table":                 "shadow.c: where that code writes",
+	"table_bytes":           "likewise",
+	"shift":                 "likewise",
 }
 
 // framesOf are the variables of frames.c that say where the JVM's code and the parts of a thread lie: of the JVM's

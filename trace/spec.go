@@ -320,9 +320,8 @@ var events = []Event{
 		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev},
 		{Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev},
 	}},
-	{Tag: TagSited, Name: "sited", Since: SitedVersion, Fields: blob, Form: BlobRecords, Record: "site", Records: []Field{
-		{Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev}, id("frame", MaxID),
-	}},
+	{Tag: TagSited, Name: "sited", Since: SitedVersion, Fields: blob, Form: BlobRecords, Record: "site",
+		Records: []Field{{Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev}, id("frame", MaxID)}},
 	{Tag: TagSampleDead, Name: "sampledead", Fields: blob, Form: BlobRecords, Record: "dead", Records: []Field{
 		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev},
 	}},

@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/heapcam/heapcam/internal/tiers"
+)
+
+// TestExactSites rewrites the bytecode of a program (`run --sites exact`) whose sites allocate arrays of lengths of
+// their own: no array has another's site, most have one, and the program ends as it does without.
+func TestExactSites(t *testing.T) {
+	tiers.Gate(t, "exact sites by rewritten bytecode")
+	t.Parallel()
+	type pair struct {
+		major int
+		gc    string
+		opts  []string
+	}
+	for _, c := range parts(t, pair{17, "G1", nil}, pair{25, "Parallel", []string{"-Xcheck:jni"}},
+		pair{17, "Serial", []string{"-Xverify:all"}}) {
+		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
+			t.Parallel()
+			p := program{major: c.major, gc: c.gc, heap: "128m", main: "Exact", args: []string{"2000000"}, opts: c.opts,
+				flags: []string{"--sites", "exact", "--overhead-cpu", "0"}, limit: "256MiB"}
+			r := p.start(t)
+			r.finish(t)
+			if out := r.stdout.String(); !strings.HasSuffix(strings.TrimSpace(out), "done") ||
+				strings.Contains(out+r.stderr.String(), "WARNING in native") {
+				t.Fatalf("%s%s", out, r.stderr.String())
+			}
+			dir := r.recorded(t).dir
+			verify(t, dir, 1)
+			right, wrong, all := exactSites(t, dir)
+			t.Logf("%d of %d right, %d wrong; %s", right, all, wrong, tail(r.stderr.String()))
+			if wrong > 0 || right < all/3 {
+				t.Errorf("%d right and %d wrong of %d", right, wrong, all)
+			}
+		})
+	}
+}
+
+// exactSites counts the arrays that live at the end by whether they have the site of their length.
+func exactSites(t *testing.T, dir string) (right, wrong, all uint64) {
+	t.Helper()
+	type group struct {
+		Name     string  `json:"key"`
+		Objects  float64 `json:"objects"`
+		Samples  uint64  `json:"samples"`
+		Children []group `json:"children"`
+	}
+	var g struct {
+		Tree group `json:"tree"`
+	}
+	heapcamJSON(t, &g, "group", "--by", "length,site(1)", dir)
+	for _, l := range g.Tree.Children {
+		n, err := strconv.Atoi(strings.ReplaceAll(l.Name, ",", ""))
+		if err != nil || n < 20 || n > 27 {
+			continue
+		}
+		all += uint64(l.Objects)
+		for _, s := range l.Children {
+			switch {
+			case strings.Contains(s.Name, fmt.Sprintf("Exact.make%d", n-20)):
+				right += s.Samples
+			case strings.Contains(s.Name, "Exact.make"):
+				wrong += s.Samples
+			}
+		}
+	}
+	return right, wrong, all
+}

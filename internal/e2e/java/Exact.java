@@ -1,0 +1,46 @@
+/** Allocates arrays of eight lengths, each at a site of its own (length 20 + k in makeK), and keeps some. Argument: rounds. */
+public class Exact {
+    static final Object[] KEPT = new Object[40000];
+
+    static Object make0() { return new int[20]; }
+
+    static Object make1() { return new int[21]; }
+
+    static Object make2() { return new int[22]; }
+
+    static Object make3() { return new int[23]; }
+
+    static Object make4() { return new byte[24]; }
+
+    static Object make5() { return new byte[25]; }
+
+    static Object make6() { return new String[26]; }
+
+    static Object make7() { return new Object[27][]; }
+
+    static Object make(int k) {
+        switch (k) {
+            case 0: return make0();
+            case 1: return make1();
+            case 2: return make2();
+            case 3: return make3();
+            case 4: return make4();
+            case 5: return make5();
+            case 6: return make6();
+            default: return make7();
+        }
+    }
+
+    public static void main(String[] a) {
+        long r = 88172645463325252L, sum = 0;
+        for (int i = 0, at = 0; i < Integer.parseInt(a[0]); i++) {
+            r ^= r << 13;
+            r ^= r >>> 7;
+            r ^= r << 17;
+            Object o = make((int) (r >>> 33) & 7);
+            sum += o.hashCode() & 1;
+            if ((r & 7) == 0) KEPT[at = (at + 1) % KEPT.length] = o;
+        }
+        System.out.println(sum >= 0 ? "done" : "?");
+    }
+}
