@@ -29,7 +29,7 @@ type Rule struct {
 	Container *bool     `json:"container,omitempty"`
 	Record    bool      `json:"record"`
 	Redact    bool      `json:"upload_redact,omitempty"` // what is uploaded of these JVMs names nothing of them
-	Settings  []Setting `json:"settings,omitempty"` // for these JVMs, instead of the file's
+	Settings  []Setting `json:"settings,omitempty"`      // for these JVMs, instead of the file's
 	// Resource are attributes of OpenTelemetry for these JVMs, where neither process nor environment names them.
 	Resource map[string]string `json:"resource,omitempty"`
 }

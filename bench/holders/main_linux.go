@@ -94,8 +94,7 @@ func longest(dir string) (seconds float64) {
 func (j *jvm) pid() string { return strconv.Itoa(j.cmd.Process.Pid) }
 
 func (j *jvm) end() {
-	j.in.Close()
-	j.cmd.Wait()
+	_ = errors.Join(j.in.Close(), j.cmd.Wait()) // its status says nothing: it ends twice
 }
 
 // cpu is what a process has used, s, in hundredths.
@@ -133,7 +132,7 @@ func timed(out *[]byte, name string, args ...string) (t took, err error) {
 }
 
 func size(path string) (mb float64) {
-	filepath.Walk(path, func(_ string, i os.FileInfo, err error) error {
+	_ = filepath.Walk(path, func(_ string, i os.FileInfo, err error) error {
 		if err == nil && !i.IsDir() {
 			mb += float64(i.Size()) / 1e6
 		}
@@ -174,7 +173,7 @@ func listing(dir string, j *jvm) error {
 	if err := agent.Start(); err != nil {
 		return err
 	}
-	defer func() { agent.Process.Signal(os.Interrupt); agent.Wait() }()
+	defer func() { _ = errors.Join(agent.Process.Signal(os.Interrupt), agent.Wait()) }()
 	time.Sleep(3 * time.Second)
 	if _, err := timed(nil, "bin/heapcam", "attach", j.pid(), "--socket", sock); err != nil {
 		return err

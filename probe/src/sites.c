@@ -79,7 +79,7 @@ static uint32_t same_method(uint8_t *body, struct enc *e) {
         if (said[i].hash == hash && said[i].len == len && !memcmp(site_log.mem + said[i].at, body, len))
             return said[i].id;
     if (nsaid >= METHS / 2) return 0;
-    uint8_t head[SITES_HEAD]; // of a definition: its tag and its id
+    uint8_t head[SITES_HEAD] = {0}; // of a definition: its tag and its id
     struct enc h = {.p = head, .base = head, .end = head + sizeof head};
     put8(&h, HC_EV_METHOD);
     put_u(&h, nsaid + 1);
