@@ -64,6 +64,9 @@ func (s *Sampling) SetBudget(share float64, live uint64, total float64) {
 type Spent struct {
 	Sample uint64 // in sampling callbacks, all threads
 	Probe  uint64 // in pauses
+	// Full says that the probe's table of sites was full: classes come and go, and each new one that is sampled takes
+	// memory of the JVM that it never gives back. Then no interval below Interval is taken.
+	Full bool
 }
 
 // Observe takes note of the time, of what was spent, and of the number of live samples, 0 if it is not known. inForce
@@ -109,6 +112,9 @@ func (s *Sampling) Observe(now time.Time, spent Spent, live, inForce uint64) (in
 		s.set(now, s.cfg.Interval, false)
 		return s.interval, fmt.Sprintf("heapcam took %.2g %% of the time; its budget is %.3g %%", 100*all,
 			100*s.cfg.Total), true
+	case s.interval < s.cfg.Interval && s.cfg.Live == 0 && spent.Full:
+		s.set(now, s.cfg.Interval, false)
+		return s.interval, "the table of allocation sites is full", true
 	case s.interval < s.cfg.Interval && s.cfg.Live == 0 && live > 2*mostLive && now.Sub(s.changed) > afterFewer:
 		s.set(now, 2*s.interval, false)
 		return s.interval, fmt.Sprintf("%d live samples", live), true
@@ -125,7 +131,7 @@ func (s *Sampling) Observe(now time.Time, spent Spent, live, inForce uint64) (in
 		}
 		s.set(now, next, true)
 		return s.interval, "there is room in the budget", true
-	case s.mayShorten(share, all, live):
+	case !spent.Full && s.mayShorten(share, all, live):
 		s.set(now, s.shorter(live), true)
 		return s.interval, "there is room in the budget", true
 	case many > 0 && many < 0.5 && s.interval > leastInterval:

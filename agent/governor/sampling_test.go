@@ -87,6 +87,7 @@ func TestSamplingShortens(t *testing.T) {
 		ns       float64
 		probe    float64
 		interval uint64
+		full     bool
 	}
 	begin := func(total float64) *run {
 		return &run{s: NewSampling(SamplingConfig{Interval: asked, Share: 0.01, Least: least, Total: total}),
@@ -99,7 +100,7 @@ func TestSamplingShortens(t *testing.T) {
 			r.ns, r.probe, r.now = r.ns+cost, r.probe+float64(step)*pauses, r.now.Add(step)
 			most = max(most, cost/float64(step))
 			at := live * asked / r.interval
-			if k, why, ok := r.s.Observe(r.now, Spent{uint64(r.ns), uint64(r.probe)}, at, r.interval); ok {
+			if k, why, ok := r.s.Observe(r.now, Spent{uint64(r.ns), uint64(r.probe), r.full}, at, r.interval); ok {
 				if k < least || why == "" {
 					t.Fatalf("interval %d: %q", k, why)
 				}
@@ -117,6 +118,13 @@ func TestSamplingShortens(t *testing.T) {
 	r := begin(0.02)
 	steps(r, 120, 20e6, 0.002, 100)
 	want("20 MB/s", r, least)
+	r.full = true
+	steps(r, 40, 20e6, 0.002, 100)
+	want("the table of sites is full", r, asked)
+	steps(r, 240, 20e6, 0.002, 100)
+	want("it was full before", r, asked)
+	r = begin(0.02)
+	steps(r, 120, 20e6, 0.002, 100)
 	steps(r, 40, 20e6, 0.019, 100)
 	want("pauses need the budget", r, asked)
 	r = begin(0.02)

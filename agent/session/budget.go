@@ -136,8 +136,8 @@ func (s *Session) governSampling(h shmring.Status) error {
 	if q, ok := s.heap.live.est.Figure(); ok {
 		live = q.Exact.Objects
 	}
-	n, why, change := b.sampling.Observe(time.Now(), governor.Spent{Sample: h.SampleNS, Probe: h.ProbeNS}, live,
-		b.current)
+	n, why, change := b.sampling.Observe(time.Now(), governor.Spent{Sample: h.SampleNS, Probe: h.ProbeNS,
+		Full: h.SitesCut > 0}, live, b.current)
 	if !change {
 		return nil
 	}
