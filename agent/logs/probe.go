@@ -56,6 +56,13 @@ var Probe = []ProbeLine{
 	{info, "sampled stacks: %llu of %llu that were compared differed from the JVM's; it is asked for all from now on",
 		"The probe reads most stacks of sampled allocations itself, and compares some with what the JVM says. " +
 			"Sampling costs more from here on.", "report it as a defect"},
+	{info, "exact sites: off: this JVM must be started with the probe",
+		"The probe was loaded into a JVM that ran already. `heapcam run --sites exact` starts one with it.", ""},
+	{info, "exact sites: off: %s",
+		"The JVM lacks what this needs; the line says what. Sites are sampled.", ""},
+	{info, "exact sites: %llu classes with %llu sites in %llu methods; left as they are: %llu methods, %llu classes " +
+		"that were not understood, %llu that the JVM refused; CPU %llu ms; %llu objects, %llu of another type",
+		"What was rewritten for `heapcam run --sites exact`, and how many survivors have a site because of it.", ""},
 	{info, "proven sites: not available on JDK %d with this collector",
 		"The probe reads bytecodes of only JDK 17 and 25, and nothing with ZGC, Shenandoah and Epsilon.", ""},
 	{info, "proven sites: not enough memory",

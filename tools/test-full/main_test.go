@@ -96,6 +96,7 @@ func TestResume(t *testing.T) {
 	}
 	changed := map[string]string{"p": "3", "q": "2"}
 	r = load("abc", changed, true)
+	r.quiet = true
 	if len(r.left("p", []string{"TestA"})) != 1 || len(r.left("q", []string{"TestB"})) != 0 {
 		t.Errorf("p has changed, q has not: %+v", r.Stages)
 	}
