@@ -210,7 +210,7 @@ func TestMemory(t *testing.T) {
 }
 
 // TestScattered: ids far from each other make each page hold one of them. What that takes is counted, so that the
-// recording of such a JVM, and no other, is let go of when the agent's memory is used up.
+// recording of such a JVM, and no other, is dropped when the agent's memory is used up.
 func TestScattered(t *testing.T) {
 	before := heapInUse()
 	d := New()

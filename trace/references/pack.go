@@ -30,9 +30,12 @@ const (
 	arrayColumn = 64
 	// mostValues bounds the values that a column of byValue remembers.
 	mostValues = 1 << 12
-	// mostColumns bounds the columns of a part, mostObjects the bytes of its list: a probe sends less.
+	// What bounds memory, whatever a JVM sends: columns of a part, bytes of its list, objects that wait for their
+	// slots, classes of a listing. A probe sends parts of 300 KiB, and the slots right behind their objects.
 	mostColumns = 1 << 18
-	mostObjects = 1 << 22
+	mostObjects = 1 << 20
+	mostWaiting = 1 << 20
+	mostClasses = 1 << 18
 	// sample is how many slots of a column decide on its mode.
 	sample = 1 << 11
 )
@@ -75,6 +78,9 @@ func (w *walk) enter(p *trace.RefPart) error {
 	if w.at == len(w.waiting) {
 		w.waiting, w.at = w.waiting[:0], 0
 	}
+	if len(w.classes) > mostClasses {
+		return fmt.Errorf("%w: too many classes", ErrCorrupt)
+	}
 	size := 0
 	for _, blob := range p.Lists {
 		if size += len(blob); size > mostObjects {
@@ -104,6 +110,9 @@ func (w *walk) enter(p *trace.RefPart) error {
 		}
 		if err := t.Err(); err != nil {
 			return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
+		if len(w.waiting) > mostWaiting {
+			return fmt.Errorf("%w: too many objects without slots", ErrCorrupt)
 		}
 	}
 	return nil
@@ -361,6 +370,7 @@ func entropy(b []byte) (bits float64) {
 // Unpacker is the inverse of Packer: it gives the slots of the parts of one listing, in their order.
 type Unpacker struct {
 	walk    *walk
+	err     error // the walk has ended: what follows can be read only as it came
 	columns []unpacked
 	slots   []byte
 }
@@ -378,11 +388,17 @@ type unpacked struct {
 // Unpack gives the slots of a part as a probe sends them, also of one that has them so. They are valid until the next
 // call. There are at most as many as the part has bytes. Its error wraps ErrCorrupt.
 func (k *Unpacker) Unpack(p *trace.RefPart) ([][]byte, error) {
-	if err := k.walk.enter(p); err != nil {
-		return nil, err
+	if k.err == nil {
+		k.err = k.walk.enter(p)
 	}
-	if p.Columns == nil {
-		return p.Slots, k.walk.raw(p.Slots)
+	if p.Columns == nil { // what exceeds a bound of the walk was never packed
+		if k.err == nil {
+			k.err = k.walk.raw(p.Slots)
+		}
+		return p.Slots, nil
+	}
+	if k.err != nil {
+		return nil, k.err
 	}
 	r := reader{b: p.Columns}
 	n := r.count(uint64(len(p.Columns)))

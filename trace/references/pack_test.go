@@ -210,6 +210,37 @@ func TestPackedTorn(t *testing.T) {
 	}
 }
 
+// TestPackedBounds: a JVM that sends objects without their slots, or classes without end, is not packed for long.
+func TestPackedBounds(t *testing.T) {
+	types := definitions(t)
+	list := trace.NewListEncoder(types)
+	for i := range uint64(200_000) {
+		list.Object(2*i, tNode, 0)
+	}
+	many := make([]trace.RefClass, 50_000)
+	for what, next := range map[string]func(n uint64) *trace.RefPart{
+		"objects": func(uint64) *trace.RefPart { return &trace.RefPart{Lists: [][]byte{list.Bytes()}} },
+		"classes": func(n uint64) *trace.RefPart {
+			for i := range many {
+				many[i] = trace.RefClass{ID: 1, Type: n*uint64(len(many)) + uint64(i)}
+			}
+			return &trace.RefPart{Classes: many}
+		},
+	} {
+		k := Packer{}
+		k.Pack(&trace.RefPart{Listing: 1, N: 1, Classes: []trace.RefClass{{ID: 1, Type: tNode, Slots: 2}}}, types)
+		n := uint64(2)
+		for ; n < 20 && k.walk != nil; n++ {
+			p := next(n)
+			p.Listing, p.N = 1, n
+			k.Pack(p, types)
+		}
+		if n == 20 {
+			t.Errorf("%s: no bound in %d parts", what, n)
+		}
+	}
+}
+
 // FuzzUnpack: columns that nobody packed are an error, and take no more memory than they have bytes.
 func FuzzUnpack(f *testing.F) {
 	types := definitions(f)
