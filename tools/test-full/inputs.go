@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -18,6 +17,8 @@ import (
 type inputs struct {
 	files []string // as git ls-files -s prints them: mode, number of the content, and name
 	names []string
+
+	folders map[string][]string // of this module that the tests of each package import, by package
 }
 
 // readInputs reads which files git has.
@@ -32,7 +33,32 @@ func readInputs() (*inputs, error) {
 			in.files, in.names = append(in.files, line), append(in.names, name)
 		}
 	}
-	return in, nil
+	return in, in.readFolders()
+}
+
+// readFolders asks go list once for all packages.
+func (in *inputs) readFolders() error {
+	out, err := exec.Command("go", "list", "-test", "-f",
+		"{{or .ForTest .ImportPath}}{{range .Deps}}\t{{.}}{{end}}", "./...").Output()
+	if err != nil {
+		return fmt.Errorf("go list: %w", err)
+	}
+	in.folders = map[string][]string{}
+	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		deps := strings.Split(line, "\t")
+		of := strings.TrimPrefix(strings.TrimSuffix(deps[0], ".test"), module)
+		for _, dep := range deps {
+			dep, _, _ = strings.Cut(dep, " ") // "PACKAGE [PACKAGE.test]"
+			if folder, own := strings.CutPrefix(strings.TrimSuffix(dep, ".test"), module); own {
+				in.folders[of] = append(in.folders[of], folder+"/")
+			}
+		}
+	}
+	for of, folders := range in.folders {
+		slices.Sort(folders)
+		in.folders[of] = slices.Compact(folders)
+	}
+	return nil
 }
 
 // outside is how tests reach what they do not import: the program, other folders, the documentation.
@@ -44,21 +70,8 @@ var outside = regexp.MustCompile(`HEAPCAM_BIN|"\.\.["/]|"go", "(build|run|list|t
 func (in *inputs) key(s *stage) (string, error) {
 	folders, wide, docs := []string(nil), s.pkg == "" || s.dir != "", s.name == "fuzzing"
 	if !wide {
-		out, err := exec.Command("go", "list", "-deps", "-test", "-f",
-			"{{if .Module}}{{if .Module.Main}}{{.Dir}}{{end}}{{end}}", s.pkg).Output()
-		if err != nil {
-			return "", fmt.Errorf("go list %s: %w", s.pkg, err)
-		}
-		root, err := os.Getwd()
-		if err != nil {
-			return "", err
-		}
-		for _, dir := range strings.Fields(string(out)) {
-			rel, err := filepath.Rel(root, dir)
-			if err != nil {
-				return "", err
-			}
-			folders = append(folders, filepath.ToSlash(rel)+"/")
+		if folders = in.folders[path.Clean(s.pkg)]; folders == nil {
+			return "", fmt.Errorf("go list does not know %s", s.pkg)
 		}
 		text, err := in.tests(path.Clean(s.pkg))
 		if err != nil {

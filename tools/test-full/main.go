@@ -1,9 +1,10 @@
 // Command test-full runs all tests of the repository, the long ones too. It continues where an earlier run was stopped.
 //
-//	test-full [-again] [PACKAGE ...]
+//	test-full [-again] [-stage REGEXP] [-run REGEXP] [PACKAGE ...]
 //	test-full -page
 //
-// Without packages it runs all. What has passed is not run again unless -again is given, or what its package depends
+// Without packages it runs all. -stage selects by the names on the page, as "with the race detector"; -run selects
+// tests by name. What has passed is not run again unless -again is given, or what its package depends
 // on has changed: the results are in docs/benchmarks/test-full.json, test by test, with the commit they are of. What
 // never passed runs first, then what has not run for longest. A tree with changes runs everything,
 // and keeps no results. Afterwards docs/benchmarks/test-full.md says what ran; -page writes that page alone. The exit
@@ -30,10 +31,14 @@ const sideBySide = 2
 func main() {
 	again := flag.Bool("again", false, "run what has passed, too")
 	page := flag.Bool("page", false, "write the page of the results, and run nothing")
+	var only selection
+	flag.StringVar(&only.stage, "stage", "", "run only what has such a `name` on the page (a regular expression)")
+	flag.StringVar(&only.test, "run", "", "run only tests with such a `name` (a regular expression)")
 	flag.Parse()
+	only.packages = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, *again, *page, flag.Args())
+	err := run(ctx, *again, *page, &only)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "test-full:", err)
 	}
@@ -45,7 +50,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, again, page bool, packages []string) error {
+func run(ctx context.Context, again, page bool, only *selection) error {
 	commit, clean, err := treeState()
 	if err != nil {
 		return err
@@ -66,7 +71,7 @@ func run(ctx context.Context, again, page bool, packages []string) error {
 		fmt.Println("the tree has changes: everything runs, and no results are kept")
 		r.file = ""
 	}
-	chosen, err := choose(all, packages)
+	chosen, err := only.choose(all)
 	if err != nil {
 		return err
 	}

@@ -206,10 +206,36 @@ func TestStages(t *testing.T) {
 			t.Errorf("no stage %s", want)
 		}
 	}
-	if some, err := choose(all, []string{"./trace/...", "./coverage"}); err != nil || len(some) < 3 {
-		t.Errorf("%v %v", some, err)
+}
+
+// TestChoose: packages, stages and tests are selected by name, and it is an error if nothing is left.
+func TestChoose(t *testing.T) {
+	t.Chdir("../..")
+	all, err := stages()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := choose(all, []string{"./internal/monitoring/none"}); err == nil {
-		t.Error("a package that is not there was taken")
+	for _, c := range []struct {
+		only  selection
+		least int
+	}{
+		{selection{}, len(all)},
+		{selection{packages: []string{"./trace/...", "./coverage"}}, 3},
+		{selection{stage: "with the race detector$"}, len(raced)},
+		{selection{stage: "^internal/e2e$", test: "^TestKnownStacks$"}, 1},
+		{selection{packages: []string{"./internal/monitoring/none"}}, -1},
+		{selection{stage: "^none$"}, -1},
+		{selection{stage: "^go vet$", test: "."}, -1}, // it has no tests
+		{selection{test: "("}, -1},
+	} {
+		some, err := c.only.choose(all)
+		if (err != nil) != (c.least < 0) || len(some) < c.least {
+			t.Errorf("%+v: %d stages, %v", c.only, len(some), err)
+		}
+		for _, s := range some {
+			if c.only.test != "" && (s.chosen == nil || s.chosen.MatchString("TestOther")) {
+				t.Errorf("%+v: all tests of %s", c.only, s.name)
+			}
+		}
 	}
 }

@@ -27,7 +27,8 @@ type stage struct {
 	only    []string // the tests; nil: all
 	env     []string
 	command []string
-	alone   bool // it has the machine for itself
+	chosen  *regexp.Regexp // the names of tests that are to run now; nil: all
+	alone   bool           // it has the machine for itself
 }
 
 const module = "github.com/heapcam/heapcam/"
@@ -93,22 +94,6 @@ func list(patterns ...string) (names []string, err error) {
 	return names, nil
 }
 
-// choose gives the stages of packages, all without any. It is an error if one has none.
-func choose(all []stage, packages []string) ([]stage, error) {
-	if len(packages) == 0 {
-		return all, nil
-	}
-	names, err := list(packages...)
-	if err != nil {
-		return nil, err
-	}
-	out := slices.DeleteFunc(slices.Clone(all), func(s stage) bool { return !slices.Contains(names, s.name) })
-	if len(out) == 0 {
-		return nil, fmt.Errorf("%s: no tests", strings.Join(packages, " "))
-	}
-	return out, nil
-}
-
 var fullVersion = regexp.MustCompile(`(?m)^JAVA_RUNTIME_VERSION="[^"]*"|^JAVA_VERSION="[^"]*"`)
 
 var javaVersion = regexp.MustCompile(`(?m)^JAVA_VERSION="([0-9]+)`)
@@ -160,6 +145,9 @@ func (s *stage) run(ctx context.Context, r *results) error {
 	}
 	r.expect(s.name, names)
 	left := r.left(s.name, names)
+	if s.chosen != nil {
+		left = slices.DeleteFunc(left, func(name string) bool { return !s.chosen.MatchString(name) })
+	}
 	if len(left) == 0 { // of an earlier run
 		r.done(s.name)
 		return nil
