@@ -109,9 +109,11 @@ var Groups = []Group{
 			Help: "Longest time that recording may add to a pause without a sync point. Above it, heapcam lowers " +
 				"the depth.",
 			Wins: "None: with overhead_cpu, the one that is reached first counts.", Reload: AtOnce},
-		{Key: "max_sync_pause", Kind: Duration, Default: "250ms", Zero: "unlimited",
-			Help: "Longest time that a sync point may add to a pause, 1ms to 1m. A longer listing is " +
-				"spread over pauses: 10 ms each, or a fifth of the pause if that is more.",
+		{Key: "max_sync_pause", Kind: Duration, Default: "10ms", Zero: "unlimited",
+			Help: "Longest time that a sync point may add to a pause, 1ms to 1m. If a fifth of the pause is more, " +
+				"that is the limit. A longer listing is spread over pauses.",
+			More: "An agent that cannot store listings in parts allows at least 250 ms. So does a listing in a storm " +
+				"of full collections.",
 			Wins: "A budget of overhead_cpu that leaves less time overrides it.", Reload: NextAttach},
 		{Key: "max_reference_pause", Kind: Duration, Default: "250ms", Zero: "heapcam takes none by itself",
 			Help: "Longest time that a reference listing which nobody asked for may stop the JVM, at most 1m. " +

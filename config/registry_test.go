@@ -64,8 +64,8 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 	if Lookup("max_sync_pause").Usage() != "Longest time that a sync point may add to a pause, 1ms to 1m. "+
-		"A longer listing is spread over pauses: 10 ms each, or a fifth of the pause if that is more. "+
-		"Default 250ms; 0s = unlimited." {
+		"If a fifth of the pause is more, that is the limit. A longer listing is spread over pauses. "+
+		"Default 10ms; 0s = unlimited." {
 		t.Error(Lookup("max_sync_pause").Usage())
 	}
 	if Lookup("nothing") != nil || len(Known().JVM) == 0 || len(Known().Settings) != len(seen) {

@@ -66,10 +66,10 @@ var (
 		"raise max_trace_size")
 	SyncTooLong = line(recorder, "sync-point-too-long", warn,
 		"depth lowered to samples: a sync point would take too long",
-		"A sync point would exceed `max_sync_pause`, since the heap has many objects.",
+		"A sync point would take longer than 250 ms and `max_sync_pause`, and the agent cannot store one in parts.",
 		"raise max_sync_pause, or accept samples for this JVM")
 	SyncShort = line(recorder, "sync-point-short", info, "sync points are short enough again",
-		"A sync point no longer exceeds `max_sync_pause`. The depth rises.", "")
+		"A sync point no longer takes that long. The depth rises.", "")
 	DepthLowered = line(recorder, "depth-lowered", warn, "depth lowered to keep a limit",
 		"Recording cost more than an overhead budget, or wrote more than a limit. The depth rises when there is room.",
 		"raise the limit that the line names, if you need the greater depth")

@@ -17,7 +17,7 @@ func TestRollingListing(t *testing.T) {
 	}
 	eachPair(t, majors, []string{"Serial", "Parallel"}, func(t *testing.T, major int, gc string) {
 		p := program{major: major, gc: gc, heap: "256m", opts: []string{"-Xmn24m"}, main: "Swell",
-			args: []string{"1000", "60"}, limit: "64MiB", flags: []string{"--max-sync-pause", "1ms"}}
+			args: []string{"1000", "60"}, limit: "64MiB", probe: "slice=1000"}
 		r := p.start(t)
 		r.finish(t)
 		rec := checkCount(t, r)
@@ -54,7 +54,7 @@ func TestRollingRegions(t *testing.T) {
 		eachPair(t, majors, []string{"G1"}, func(t *testing.T, major int, gc string) {
 			p := program{major: major, gc: gc, heap: "200m", main: "Swirl", limit: "12MiB",
 				opts:  []string{"-Xmn20m", "-XX:InitiatingHeapOccupancyPercent=20"},
-				flags: []string{"--max-sync-pause", "1ms"}, args: []string{"2000", "400", every}}
+				probe: "slice=1000", args: []string{"2000", "400", every}}
 			if major == 25 {
 				p.opts = append(p.opts, "-XX:+UseCompactObjectHeaders")
 			}
@@ -86,7 +86,7 @@ func TestRollingLosses(t *testing.T) {
 	somePair(t, "rolling losses", []int{17, 25}, []string{"Parallel", "G1"},
 		func(t *testing.T, major int, gc string) {
 			p := program{major: major, gc: gc, heap: "200m", main: "Swirl", limit: "16MiB", opts: []string{"-Xmn20m"},
-				flags: []string{"--max-sync-pause", "1ms"}, args: []string{"1500", "300", "0"}, probe: "lose=12"}
+				args: []string{"1500", "300", "0"}, probe: "lose=12,slice=1000"}
 			if gc == "G1" {
 				p.opts = append(p.opts, "-XX:InitiatingHeapOccupancyPercent=20")
 			}

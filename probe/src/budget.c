@@ -16,11 +16,12 @@ static PER_RECORDING uint64_t wall_sum = 1000000, cpu_sum = 1000000;
 // 150 bytes.
 enum { FIRST_RATE = 50 };
 static PER_RECORDING uint64_t list_rate = FIRST_RATE; // ns per KiB
+static PER_RECORDING uint64_t list_size;              // bytes that the last one wrote per 16 KiB; 0: there was none
 static PER_RECORDING bool too_long;
 enum { RETRY_SOON = 2, RETRY_LATE = 600 }; // s
 static PER_RECORDING uint64_t retry_at, retry_after = RETRY_SOON * 1000000000ull;
 enum { BUDGET_SPAN = 10 }; // s for which a budget is
-enum { SLICE_NS = 10000000 }; // what any pause may list, and longer ones a fifth of what they took
+enum { WHOLE_NS = 250000000 }; // what a listing may take that cannot be spread over pauses
 
 static void learn(uint64_t *rate, uint64_t ns, uint64_t bytes) {
     uint64_t now = ns / ((bytes >> 10) + 1);
@@ -49,8 +50,8 @@ bool budget_listing_too_long(bool due, uint64_t bytes) {
     uint64_t ns = (bytes >> 10) * list_rate;
     atomic_store_explicit(ring64(HC_RING_OFF_SYNC_PREDICTED), ns, memory_order_relaxed);
     if (too_long) {
-        too_long = ns > opt.max_sync / 4 * 3;
-    } else if (due && opt.max_sync && ns > opt.max_sync) {
+        too_long = ns > budget_whole() / 4 * 3;
+    } else if (due && opt.max_sync && ns > budget_whole()) {
         too_long = true;
         retry_at = now + retry_after;
     }
@@ -68,21 +69,30 @@ uint64_t budget_listing(uint64_t bytes) {
     return ns;
 }
 
-void budget_sliced(uint64_t cpu, uint64_t bytes) {
+static void learn_size(uint64_t written, uint64_t bytes) {
+    if (bytes >= 1 << 20) list_size = written / ((bytes >> 14) + 1) + 1;
+}
+bool budget_fits(uint64_t bytes, uint64_t room) { return (bytes >> 14) * list_size <= room; }
+
+void budget_sliced(uint64_t cpu, uint64_t bytes, uint64_t written) {
     if (bytes >= 1 << 20) list_rate = cpu / ((bytes >> 10) + 1);
+    learn_size(written, bytes);
 }
 
 uint64_t budget_slice(uint64_t pause_ns) {
-    uint64_t ns = pause_ns / 5 > SLICE_NS ? pause_ns / 5 : SLICE_NS;
-    return opt.max_sync < ns ? opt.max_sync : ns;
+    if (opt.slice) return opt.slice;
+    return opt.max_sync && opt.max_sync < pause_ns / 5 ? pause_ns / 5 : opt.max_sync;
 }
+
+uint64_t budget_whole(void) { return opt.max_sync && opt.max_sync < WHOLE_NS ? WHOLE_NS : opt.max_sync; }
 
 // An aborted listing counts with its wall time, whatever took it. So it is not tried again in the very next pause.
 void budget_listed(const struct listing_cost *c) {
     uint64_t rate = c->cpu / ((c->bytes >> 10) + 1);
+    learn_size(c->written, c->bytes);
     if (c->until && c->over && c->ended > c->until && !c->sooner) {
         list_rate = (c->ended - c->began) / ((c->bytes >> 10) + 1);
-        if (c->bytes < 1 << 18 || (c->total >> 10) * rate > opt.max_sync / 4 * 3)
+        if (c->bytes < 1 << 18 || (c->total >> 10) * rate > budget_whole() / 4 * 3)
             retry_after = RETRY_LATE * 1000000000ull;
     } else if (c->bytes >= 1 << 20) {
         list_rate = rate;

@@ -12,19 +12,21 @@ void budget_learn_eden(uint64_t ns, uint64_t bytes); // CPU time that a walk of 
 void budget_learn_rest(uint64_t ns, uint64_t bytes);
 void budget_learn_finish(uint64_t wall_ns, uint64_t cpu_ns); // of a whole finish
 
-// Whether a listing of so many bytes would take longer than max_sync. due: a listing is due now. After the answer
-// "true" no object is walked until the listing would take a quarter less than max_sync.
+// Whether a listing of so many bytes would take longer than budget_whole. due: a listing is due now. After the answer
+// "true" no object is walked until the listing would take a quarter less than that.
 bool budget_listing_too_long(bool due, uint64_t bytes);
 bool budget_too_long(void); // the newest answer of budget_listing_too_long
 // The same where a listing may be spread over pauses: none is too long. Returns the ns that so many bytes would take.
 uint64_t budget_listing(uint64_t bytes);
 uint64_t budget_guess(uint64_t bytes); // predicted ns for a part of a listing
-void budget_sliced(uint64_t cpu_ns, uint64_t bytes); // reports what a part of a listing took
-uint64_t budget_slice(uint64_t pause_ns);            // ns that a pause that took so long may list; 0: no limit
+bool budget_fits(uint64_t bytes, uint64_t room); // whether a listing of so many bytes is expected to fit
+void budget_sliced(uint64_t cpu_ns, uint64_t bytes, uint64_t written); // reports what a part of a listing took
+uint64_t budget_slice(uint64_t pause_ns); // ns that a pause that took so long may list: max_sync or a fifth; 0: any
+uint64_t budget_whole(void); // ns that a listing may take that is not spread: an agent cannot store it, or a storm
 struct listing_cost {
-    uint64_t bytes, total;             // listed; that a listing walks
+    uint64_t bytes, total, written;    // listed; that a listing walks; to the ring
     uint64_t began, ended, cpu, until; // until: when it was to be aborted, 0: never
-    bool over, sooner;                 // over: it was aborted; sooner: by a budget and not by max_sync
+    bool over, sooner;                 // over: it was aborted; sooner: by another budget
 };
 void budget_listed(const struct listing_cost *c);
 

@@ -265,9 +265,10 @@ static void ask_again(struct finish *f) {
 // one. Returns whether this pause lists no more than that.
 static bool put_slice(struct finish *f) {
     if (f->depth == HC_DEPTH_SAMPLES || !ramp_allowed() || f->before_pause.over) return false;
-    uint64_t now = now_ns(), may = budget_slice(now - start_time);
-    uint64_t all = f->reason ? budget_listing(heapmap()->list_bytes(&maps.finish)) : 0;
-    if (!may || (f->reason && (all <= may || storm_in_one_piece(f->begin, all)))) return false;
+    uint64_t now = now_ns(), may = budget_slice(now - start_time), bytes = heapmap()->list_bytes(&maps.finish);
+    uint64_t all = f->reason ? budget_listing(bytes) : 0;
+    bool whole = f->reason && budget_fits(bytes, (uint64_t)(f->e.end - f->e.p));
+    if (!may || (whole && (all <= may || storm_in_one_piece(f->begin, all)))) return false;
     if (!f->reason && !ramp_open()) return true;
     if (f->reason && eden_dirty) { // the next pause tells of no moves, and would end what begins here
         need_sync = f->reason;
@@ -293,25 +294,27 @@ static void put_listing(struct finish *f) {
     bool budgeted = f->reason == HC_SYNC_DEPTH && f->may;
     bool storm = !budgeted && storm_now(f->begin), walk = f->kind == HC_PAUSE_WALK;
     uint64_t now = now_ns(), slice = !storm && ramp_allowed() ? budget_slice(now - start_time) : 0;
-    uint64_t until = budgeted ? f->begin + f->may : slice ? now + slice : storm && !walk ? storm_ends(f->begin) : 0;
-    struct listing l = {&maps, f->epoch, f->reason, f->with_eden, f->depth, until};
+    uint64_t most = slice ? slice : budget_whole(), until = most ? now + most : 0;
+    uint64_t other = budgeted ? f->begin + f->may : storm && !walk ? storm_ends(f->begin) : 0;
+    struct listing l = {&maps, f->epoch, f->reason, f->with_eden, f->depth, until, other && (!until || other < until)};
+    if (l.sooner) l.until = other;
     if (f->depth != HC_DEPTH_SAMPLES && !ramp_allowed() && budget_listing_too_long(true, bytes))
         f->e.over = true; // the next pause is recorded at depth samples
     else
         listing_put(&f->e, &l);
     if (!f->e.over || f->before_pause.over) return;
-    if (budgeted && now_ns() > until) {
+    if (budgeted && now_ns() > other) {
         f->cut = true;
         f->cut_to = last_depth;
         if (!have_last) f->depth = last_depth; // nothing was walked, and nothing is known
         end_without_listing(f);
-    } else if (storm && !walk && now_ns() > until) {
+    } else if (storm && !walk && now_ns() > other) {
         leave_out(f);
     } else {
         if (!ramp_allowed()) (void)budget_listing_too_long(true, bytes);
-        bool room = slice && now_ns() > until; // time ended, not the room
+        bool late = slice && now_ns() > until; // time ended, not the room
         ask_again(f);
-        if (room) atomic_store_explicit(&listing_did_not_fit, false, memory_order_relaxed);
+        if (late) atomic_store_explicit(&listing_did_not_fit, false, memory_order_relaxed);
     }
 }
 

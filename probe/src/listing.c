@@ -6,7 +6,6 @@
 #include "budget.h"
 #include "heapwalk.h"
 #include "marks.h"
-#include "options.h"
 #include "os.h"
 #include "ramp.h"
 #include "recording.h"
@@ -14,18 +13,16 @@
 #include "samples.h"
 
 static void list_all(struct enc *e, const struct listing *l) {
-    struct listing_cost c = {.began = now_ns(), .sooner = false};
+    struct listing_cost c = {.began = now_ns(), .sooner = l->sooner};
     uint64_t cpu = cpu_ns();
-    list_until = opt.max_sync ? c.began + opt.max_sync : 0;
-    c.sooner = l->until && (!list_until || l->until < list_until);
-    if (c.sooner) list_until = l->until;
+    list_until = l->until;
     uint8_t *at = blob_begin(e, HC_EV_LIST);
     struct walker w = walker_on(e, NULL);
     struct listed sum = {0, 0, 0};
     heapwalk()->list(&w, l->maps, l->with_eden, &sum);
     c.ended = now_ns(), c.cpu = cpu_ns() - cpu;
     c.bytes = sum.bytes - sum.humongous, c.total = heapmap()->list_bytes(&l->maps->finish);
-    c.until = list_until, c.over = e->over;
+    c.until = list_until, c.over = e->over, c.written = (uint64_t)(e->p - at);
     budget_listed(&c);
     blob_end(e, at);
     put8(e, HC_EV_TOTAL);

@@ -15,7 +15,8 @@ struct listing {
     int reason;     // HC_SYNC_*
     bool with_eden; // of collectors without regions
     uint32_t depth; // at depth samples no object is listed
-    uint64_t until; // when it is aborted, 0: when max_sync says
+    uint64_t until; // when it is aborted, 0: never
+    bool sooner;    // than the time for a listing ends: another budget does
 };
 void listing_put(struct enc *e, const struct listing *l);
 // Tells the agent what one would take; listed: this pause has one.

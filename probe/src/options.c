@@ -28,6 +28,8 @@ static bool set_for_test(const char *name, unsigned long long n) {
         opt.fault_until = n;
     else if (!strcmp(name, "lose"))
         opt.lose = (uint32_t)(n & 0xffff);
+    else if (!strcmp(name, "slice"))
+        opt.slice = n < 1000000 ? n * 1000 : 0;
     else if (!strcmp(name, "late"))
         opt.late = n < 60000 ? (uint32_t)n : 0;
     else if (!strcmp(name, "ask"))
@@ -92,7 +94,7 @@ bool options_parse(const char *s) {
                            .frames = HC_MAX_FRAMES,
                            .interval = 512 << 10,
                            .storm = 50,
-                           .max_sync = 250000000};
+                           .max_sync = 10000000};
     os_host_switch(opt.disabled, sizeof opt.disabled);
     char *copy = strdup(s ? s : ""), *save = NULL;
     if (!copy) {

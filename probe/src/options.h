@@ -19,8 +19,9 @@ struct options {
     // a test's: this JDK is taken for an untested one: 1 between the tested ones, 2 whose self-check fails, 3 newer
     // than they are, 4 newer, and the self-check after the first collection fails
     int untested;
-    uint64_t fault_at, max_sync; // fault_at: a test's, an epoch; max_sync: ns that a listing may take; 0: any
+    uint64_t fault_at, max_sync; // fault_at: a test's, an epoch; max_sync: ns that any pause may list; 0: any
     uint64_t fault_until; // a test's: epochs from fault_at to this one meet an unknown class word in each listing
+    uint64_t slice;       // a test's: ns that a pause may list, and no more if it takes long; 0: as max_sync says
     uint32_t lose;        // a test's: of so many epochs, the last three do not fit into the ring; 0: all do
     uint32_t first_type;  // a test's: ids of types begin behind it
     uint32_t storm;       // thousandths of ten seconds that recording may take in a storm of full collections; 0: any

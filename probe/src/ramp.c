@@ -131,7 +131,7 @@ void ramp_put_slice(struct enc *e, const struct slice *s) {
     if (bytes) parts()->list(e, s, &p);
     e->end = end;
     if (e->over) return;
-    budget_sliced(cpu_ns() - cpu, p.walked);
+    budget_sliced(cpu_ns() - cpu, p.walked, (uint64_t)(e->p - at));
     put_listed(e, &p);
     put8(e, HC_EV_TOTAL);
     put_u(e, p.objects);

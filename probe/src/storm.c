@@ -76,7 +76,7 @@ uint64_t storm_ends(uint64_t now) {
     return now + (most > spent_sum ? most - spent_sum : 1);
 }
 
-bool storm_in_one_piece(uint64_t now, uint64_t ns) { return storm_now(now) && (!opt.max_sync || ns <= opt.max_sync); }
+bool storm_in_one_piece(uint64_t now, uint64_t ns) { return storm_now(now) && (!opt.max_sync || ns <= budget_whole()); }
 
 // What the listing that is due in a pause, or its part, is expected to take.
 static uint64_t expected(const struct storm_pause *p) {
