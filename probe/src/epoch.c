@@ -278,10 +278,9 @@ static bool put_slice(struct finish *f) {
     struct enc epoch = f->e;
     struct slice s = {&maps, f->epoch, now + may, f->reason, f->with_eden};
     ramp_put_slice(&f->e, &s);
-    if (!f->e.over) return true;
-    if (f->reason) {
+    if (f->e.over && f->reason) {
         ask_again(f);
-    } else {
+    } else if (f->e.over) {
         f->e = epoch; // the next pause has it
         atomic_store_explicit(&listing_did_not_fit, true, memory_order_relaxed);
     }
@@ -304,8 +303,7 @@ static void put_listing(struct finish *f) {
         listing_put(&f->e, &l);
     if (!f->e.over || f->before_pause.over) return;
     if (budgeted && now_ns() > other) {
-        f->cut = true;
-        f->cut_to = last_depth;
+        f->cut = true, f->cut_to = last_depth;
         if (!have_last) f->depth = last_depth; // nothing was walked, and nothing is known
         end_without_listing(f);
     } else if (storm && !walk && now_ns() > other) {
@@ -373,8 +371,7 @@ static bool record_guarded(struct finish *f) {
         retry_faulted(violated_by_contents());
         dest_reset();
         census_reset();
-        f->committed = false;
-        f->reason = 0;
+        f->committed = false, f->reason = 0;
         f->what = violated, f->where = violated_at;
         lost = !guarded(record_fault, f);
         if (!lost) violated = f->what, violated_at = f->where; // what the control thread says when it gives up

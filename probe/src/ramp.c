@@ -21,6 +21,7 @@ static PER_RECORDING struct ramp next; // with its slice, if there is one
 static PER_RECORDING bool listed;      // there is
 static PER_RECORDING uint64_t since;   // epoch that was committed last
 static PER_RECORDING bool behind;
+static PER_RECORDING bool stores; // the agent that was seen last stores slices
 static PER_RECORDING struct part part; // its ranges have room for any slice
 
 static const struct ramp_parts *parts(void) { return vm_has_regions() ? &ramp_g1 : &ramp_linear; }
@@ -33,7 +34,8 @@ bool ramp_init(void) {
 bool ramp_allowed(void) {
     uint64_t agent = atomic_load_explicit(ring64(HC_RING_OFF_AGENT_GENERATION), memory_order_relaxed);
     uint64_t reads = atomic_load_explicit(ring64(HC_RING_OFF_SLICES), memory_order_relaxed);
-    return !vm_has_no_addresses() && agent && agent == reads;
+    if (agent) stores = agent == reads; // else it has not written to a larger ring yet
+    return !vm_has_no_addresses() && stores;
 }
 
 bool ramp_open(void) { return now.open; }
