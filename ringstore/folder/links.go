@@ -1,6 +1,8 @@
 package folder
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -47,8 +49,15 @@ func clearPull(fs vfs.FS, dir string) {
 	if err != nil {
 		return
 	}
-	if lock == nil && len(links) == 0 { // just being made
-		return
+	if lock == nil {
+		// The lock is made before the links: one that is there now belongs to a pull that has just begun.
+		again, err := fs.OpenRead(filepath.Join(dir, LockName))
+		if err == nil {
+			again.Close()
+		}
+		if len(links) == 0 || !errors.Is(err, os.ErrNotExist) {
+			return
+		}
 	}
 	for _, l := range links {
 		if l.Name != LockName {
@@ -57,6 +66,37 @@ func clearPull(fs vfs.FS, dir string) {
 	}
 	fs.Remove(filepath.Join(dir, LockName))
 	fs.RemoveDir(dir)
+}
+
+// newPullTries bounds how often NewPull begins again.
+const newPullTries = 8
+
+// NewPull makes a folder for a pull's links below dir, and the lock that says that the pull lives. ClearPulls of
+// another pull may come between the two, and take the folder for one that was left: then it begins again. "": there can
+// be none.
+func NewPull(fs vfs.FS, dir string) (own string, lock vfs.File) {
+	for range newPullTries {
+		var id [8]byte
+		rand.Read(id[:])
+		own = filepath.Join(dir, hex.EncodeToString(id[:]))
+		if fs.Mkdir(own) != nil {
+			return "", nil
+		}
+		lock, err := fs.Create(filepath.Join(own, LockName))
+		if err != nil {
+			fs.RemoveDir(own)
+			if errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			return "", nil
+		}
+		ok, err := lock.TryLock(true)
+		if st, _ := lock.Info(); err != nil || ok && st.Links > 0 { // without locks nothing is taken for left
+			return own, lock
+		}
+		lock.Close()
+	}
+	return "", nil
 }
 
 // TakeLink removes a pull's link unless it is being read; true if nothing is left of it.

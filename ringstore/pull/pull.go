@@ -3,8 +3,6 @@ package pull
 import (
 	"archive/tar"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -97,7 +95,7 @@ func Pull(ctx context.Context, dir string, w io.Writer, opt Options) (*recording
 			return nil, fmt.Errorf("pull %s: %w", n, err)
 		}
 	}
-	if opt.Exact && len(p.m.Files) == 0 {
+	if len(p.m.Files) == 0 && (opt.Exact || len(p.m.Dropped) > 0) {
 		return nil, nothing{dir}
 	}
 	return p.m, p.finish()
@@ -143,8 +141,6 @@ type puller struct {
 
 // link makes the pull's own names of the files, and gives them.
 func (p *puller) link(dir string, names []vfs.Info) []string {
-	var id [8]byte
-	rand.Read(id[:])
 	pulls := filepath.Join(dir, folder.PullsName)
 	folder.ClearPulls(p.fs, pulls)
 	paths := make([]string, 0, len(names))
@@ -152,19 +148,11 @@ func (p *puller) link(dir string, names []vfs.Info) []string {
 		p.size += n.Size
 		paths = append(paths, filepath.Join(dir, n.Name))
 	}
-	own := filepath.Join(pulls, hex.EncodeToString(id[:]))
-	if p.fs.Mkdir(own) != nil {
+	if p.dir, p.lock = folder.NewPull(p.fs, pulls); p.dir == "" {
 		return paths
 	}
-	lock, err := p.fs.Create(filepath.Join(own, folder.LockName))
-	if err != nil {
-		p.fs.RemoveDir(own)
-		return paths
-	}
-	p.dir, p.lock = own, lock
-	_, _ = lock.TryLock(true)
 	for i, n := range paths {
-		link := filepath.Join(own, filepath.Base(n))
+		link := filepath.Join(p.dir, filepath.Base(n))
 		err := p.fs.Link(n, link)
 		switch {
 		case err == nil || errors.Is(err, os.ErrNotExist): // the latter is reported when it is its turn
