@@ -339,8 +339,8 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session.Session)
 			return a.idle.Spare(time.Now(), a.cfg.CompressionCPU) / float64(max(a.running.Load(), 1))
 		},
 		Share: func(used int64) int64 { return a.disk.Share(s.Dir(), used) },
-		Freeze: func(reason string, listed ringstore.Listed) {
-			a.wg.Go(func() { a.freeze(s, reason, listed, false) })
+		Freeze: func(cause ringstore.Cause, reason string, listed ringstore.Listed) {
+			a.wg.Go(func() { a.freeze(s, cause, reason, listed) })
 		},
 	}
 	if a.cfg.MaxIncidents < 0 {
@@ -359,7 +359,7 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session.Session)
 	later := evicted || errors.As(err, &full) && !stopped
 	st := s.Status()
 	if err == nil && st.Phase == session.KilledPhase {
-		a.freeze(s, endReason(s.Cause()), ringstore.Listed{Why: "the JVM had ended"}, true)
+		a.freeze(s, ringstore.CauseUnended, endReason(s.Cause()), ringstore.Listed{Why: "the JVM had ended"})
 	}
 	s.Close()
 	if !stopped && !later {

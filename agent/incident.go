@@ -15,7 +15,6 @@ import (
 	"github.com/heapcam/heapcam/agent/tables"
 	"github.com/heapcam/heapcam/agent/upload"
 	"github.com/heapcam/heapcam/ringstore"
-	"github.com/heapcam/heapcam/trace"
 )
 
 // incidentNoEnd is the reason of an incident whose JVM was killed or crashed.
@@ -37,21 +36,16 @@ func (a *Agent) incidents() *ringstore.Incidents {
 		Max: a.disk.ForIncidents(a.cfg.MaxIncidents), Every: IncidentEvery}
 }
 
-// freeze keeps the present window of a session as an incident, without a request. last: the JVM has ended, so that an
-// earlier incident does not prevent this one. A storm comes before most exhaustions: its incident does not prevent
-// theirs. listed is what became of the reference listing that was asked for.
-func (a *Agent) freeze(s *session.Session, reason string, listed ringstore.Listed, last bool) {
+// freeze keeps the present window of a session as an incident, without a request. listed is what became of the
+// reference listing that was asked for.
+func (a *Agent) freeze(s *session.Session, cause ringstore.Cause, reason string, listed ringstore.Listed) {
 	if a.cfg.MaxIncidents < 0 {
 		return
 	}
 	a.freezing.Lock() // one counts what the others take
 	n := a.incidents()
-	n.Listed, n.Ended = &listed, last
-	n.SameOnly = reason == trace.Exhausted{}.String()
-	if last {
-		n.Every = 0
-	}
-	i, err := n.Freeze(s.Dir(), reason, true)
+	n.Listed = &listed
+	i, err := n.Freeze(s.Dir(), cause, reason)
 	if err == nil && a.frozen != nil {
 		a.frozen[i.ID] = true
 	}
@@ -179,7 +173,9 @@ func (a *Agent) Freeze(id, reason string) (ringstore.Incident, error) {
 		if s.ID == id {
 			a.freezing.Lock()
 			defer a.freezing.Unlock()
-			i, err := a.incidents().Freeze(s.Dir, reason, false)
+			n := a.incidents()
+			n.Ended = s.Phase == session.EndedPhase || s.Phase == session.KilledPhase
+			i, err := n.Freeze(s.Dir, ringstore.CauseAsked, reason)
 			a.disk.Recount()
 			return i, err
 		}

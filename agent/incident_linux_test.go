@@ -61,7 +61,7 @@ func TestIncidents(t *testing.T) {
 	}
 	wait(t, func() bool { a.freezing.Lock(); defer a.freezing.Unlock(); return a.frozen != nil })
 	in := &ringstore.Incidents{Dir: filepath.Join(out, IncidentsName), Max: 1 << 30}
-	if _, err := in.Freeze(status().Dir, "somebody asked", false); err != nil {
+	if _, err := in.Freeze(status().Dir, ringstore.CauseAsked, "somebody asked"); err != nil {
 		t.Fatal(err)
 	}
 	a.logIncidents()
@@ -111,7 +111,7 @@ func TestIncidentsAreQuiet(t *testing.T) {
 		return s != nil && s.Status().Collections > 0
 	}, a)
 	for range 300 {
-		a.freeze(s, "a GC storm begins", ringstore.Listed{}, false)
+		a.freeze(s, ringstore.CauseStorm, "a GC storm begins", ringstore.Listed{})
 	}
 	if n := strings.Count(log.String(), `"id":"incident-skipped"`); n == 0 || n > 100 {
 		t.Errorf("%d lines of incidents that were not made", n)

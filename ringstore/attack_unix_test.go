@@ -82,7 +82,7 @@ func TestTrapsInFolder(t *testing.T) {
 				within(t, "List", func() {
 					n := &incident.Incidents{Dir: filepath.Dir(dir), Max: 1 << 20}
 					n.List()
-					n.Freeze(dir, "because", false)
+					n.Freeze(dir, incident.Asked, "because")
 				})
 				within(t, "Open", func() {
 					s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20},

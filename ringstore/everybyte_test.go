@@ -147,7 +147,7 @@ func TestEveryByteIsVerified(t *testing.T) {
 func TestEveryByteBeside(t *testing.T) {
 	ring := small(t, false)
 	inc := &incident.Incidents{Dir: filepath.Join(t.TempDir(), "incidents"), Max: 1 << 20}
-	i, err := inc.Freeze(ring, "a reason", false)
+	i, err := inc.Freeze(ring, incident.Asked, "a reason")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func everyOperation(t *testing.T, kind error, n int, forever bool) bool {
 		case i == 12 && p.s != nil:
 			p.s.Sync()
 		case i == 15:
-			inc.Freeze(dir, "test", false)
+			inc.Freeze(dir, ringstore.CauseAsked, "test")
 		case i == 20 && p.s != nil: // killed
 			p.fs.Kill()
 			p.s = nil
@@ -117,7 +117,7 @@ func everyOperation(t *testing.T, kind error, n int, forever bool) bool {
 	if err := inc.Clean(); err != nil {
 		fail("%v", err)
 	}
-	if _, err := inc.Freeze(dir, "again", false); err != nil {
+	if _, err := inc.Freeze(dir, ringstore.CauseAsked, "again"); err != nil {
 		fail("%v", err)
 	}
 	if err := p.open(); err != nil { // cuts what is still torn

@@ -75,7 +75,7 @@ func TestMixedIncident(t *testing.T) {
 	ring(t, a, session, "a", 2, 1000)
 	ring(t, b, other, "b", 3, 2000)
 	inc := &incident.Incidents{Dir: filepath.Join(t.TempDir(), "incidents"), Max: 1 << 20}
-	i, err := inc.Freeze(a, "x", false)
+	i, err := inc.Freeze(a, incident.Asked, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestDamagedIncident(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a")
 	ring(t, dir, session, "a", 2, 1000)
 	inc := &incident.Incidents{Dir: filepath.Join(t.TempDir(), "incidents"), Max: 1 << 20}
-	i, err := inc.Freeze(dir, "x", true)
+	i, err := inc.Freeze(dir, incident.Storm, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestDamagedIncident(t *testing.T) {
 		t.Errorf("%+v %v", all, err)
 	}
 	inc.Max = 1 << 15
-	if _, err := inc.Freeze(dir, "y", true); !errors.Is(err, incident.ErrRoom) {
+	if _, err := inc.Freeze(dir, incident.Storm, "y"); !errors.Is(err, incident.ErrRoom) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(p); err != nil {

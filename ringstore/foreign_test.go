@@ -117,7 +117,7 @@ func TestForeignFiles(t *testing.T) {
 	}
 
 	inc := &incident.Incidents{Dir: filepath.Join(t.TempDir(), "incidents"), Max: 1 << 20}
-	i, err := inc.Freeze(dir, "x", false)
+	i, err := inc.Freeze(dir, incident.Asked, "x")
 	if err != nil || i.Session != session || i.Files != 3 || fmt.Sprint(i.Foreign) != "[00000009.hcr]" {
 		t.Errorf("incident: %+v %v", i, err)
 	}

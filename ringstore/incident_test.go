@@ -86,9 +86,13 @@ func TestIncidentModel(t *testing.T) {
 			p.now = p.now.Add(time.Duration(p.r.IntN(20)) * time.Second)
 			switch p.r.IntN(8) {
 			case 0:
+				cause := ringstore.CauseAsked
 				auto := p.r.IntN(2) == 0
+				if auto {
+					cause = ringstore.CauseStorm
+				}
 				faults = rate > 0
-				i, err := n.Freeze(dir, "test", auto)
+				i, err := n.Freeze(dir, cause, "test")
 				faults = false
 				switch {
 				case errors.Is(err, ringstore.ErrTooOften):
@@ -197,7 +201,7 @@ func TestIncidentOnFullDisk(t *testing.T) {
 				}
 				return nil
 			}
-			i, err := n.Freeze(dir, "test", false)
+			i, err := n.Freeze(dir, ringstore.CauseAsked, "test")
 			p.fs.Fail = nil
 			if c.full {
 				if !ringstore.DiskFull(err) {
@@ -221,5 +225,44 @@ func TestIncidentOnFullDisk(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestIncidentCauses: which incident prevents another one is a matter of their causes, whatever their reasons say.
+func TestIncidentCauses(t *testing.T) {
+	const asked, storm, exhausted, unended = ringstore.CauseAsked, ringstore.CauseStorm, ringstore.CauseExhausted,
+		ringstore.CauseUnended
+	for _, c := range []struct {
+		before, then ringstore.Cause
+		made         bool
+	}{
+		{storm, storm, false}, {storm, exhausted, true}, {storm, unended, true}, {storm, asked, true},
+		{exhausted, exhausted, false}, {exhausted, storm, false}, {exhausted, unended, true}, {asked, storm, true},
+		{unended, unended, true},
+	} {
+		p := newPlay(1<<19, 0.2, 1)
+		if err := errors.Join(p.open(), p.put(true, 5000)); err != nil {
+			t.Fatal(err)
+		}
+		n := &ringstore.Incidents{Dir: "/rings/incidents", Max: 1 << 30, Every: time.Minute, FS: p.fs}
+		if _, err := n.Freeze(dir, c.before, "one"); err != nil {
+			t.Fatal(err)
+		}
+		for _, reason := range []string{"one", "another"} {
+			i, err := n.Freeze(dir, c.then, reason)
+			if made := err == nil; made != c.made || !made && !errors.Is(err, ringstore.ErrTooOften) {
+				t.Errorf("%s after %s, %q: %v", c.then, c.before, reason, err)
+			}
+			if err != nil {
+				continue
+			}
+			if got, err := n.Find(i.ID); err != nil || got.Cause != c.then || got.Auto != (c.then != asked) ||
+				got.Ended != (c.then == unended) {
+				t.Errorf("%+v, %v", got, err)
+			}
+			if err := n.Delete(i.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }

@@ -157,7 +157,16 @@ func LeftOut(err error) bool { return recording.LeftOut(err) }
 type (
 	Incidents = incident.Incidents
 	Incident  = incident.Incident
+	Cause     = incident.Cause
 	Listed    = incident.Listed
+)
+
+// Causes of incidents.
+const (
+	CauseAsked     = incident.Asked
+	CauseStorm     = incident.Storm
+	CauseExhausted = incident.Exhausted
+	CauseUnended   = incident.Unended
 )
 
 // Containers, written and read back: package pull.

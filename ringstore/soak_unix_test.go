@@ -54,7 +54,7 @@ func TestSoak(t *testing.T) {
 				_, err := ringstore.Pull(context.Background(), d, io.Discard, ringstore.PullOptions{})
 				pulled <- err
 			case 1:
-				_, err := inc.Freeze(d, "soak", true)
+				_, err := inc.Freeze(d, ringstore.CauseStorm, "soak")
 				pulled <- err
 			default:
 				pulled <- nil

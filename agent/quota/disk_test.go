@@ -123,7 +123,7 @@ func TestTotal(t *testing.T) {
 			case k == 2 && frozen && len(stores) > 0:
 				for dir := range stores {
 					inc := ringstore.Incidents{Dir: filepath.Join(out, IncidentsName), Max: g.ForIncidents(1 << 40)}
-					if _, err := inc.Freeze(dir, "test", true); err != nil &&
+					if _, err := inc.Freeze(dir, ringstore.CauseStorm, "test"); err != nil &&
 						!errors.Is(err, ringstore.ErrIncidentRoom) && !errors.Is(err, os.ErrNotExist) {
 						rt.Fatal(err)
 					}

@@ -77,7 +77,7 @@ func (s *Session) noteExhaustion(h shmring.Status) {
 	s.remark(trace.Meta{Exhausted: []trace.Exhausted{{Time: s.in.time, Failed: h.Exhausted}}})
 	s.noteFootprint(true)
 	heap := s.alarms.stale && s.listingComes(h, now) // the probe does this first
-	s.alarm(now, &h, causeExhausted, trace.Exhausted{}.String(), heap)
+	s.alarm(now, &h, ringstore.CauseExhausted, trace.Exhausted{}.String(), heap)
 }
 
 // listingComes asks for a stop for a listing and reports whether one can be expected: a stop was sent, now or before,

@@ -39,8 +39,8 @@ func TestRemarksOfAProbe(t *testing.T) {
 
 // TestStormIsReported: the recording has the storm's figures, behind the collection that began it.
 func TestStormIsReported(t *testing.T) {
-	froze := ""
-	s := &Session{hooks: Hooks{Freeze: func(why string, _ ringstore.Listed) { froze = why }}}
+	froze, cause := "", ringstore.Cause("")
+	s := &Session{hooks: Hooks{Freeze: func(c ringstore.Cause, why string, _ ringstore.Listed) { froze, cause = why, c }}}
 	for i := uint64(1); i < 10; i++ {
 		p := trace.Pause{Kind: trace.PauseFull, Start: i * 13e9, Dur: 12e9}
 		if s.alarms.storm.pause(&p) {
@@ -53,7 +53,7 @@ func TestStormIsReported(t *testing.T) {
 	}
 	m, err := trace.DecodeMeta(b)
 	if want := (trace.Storm{Time: 51e9, Span: 51e9, Collections: 3, NS: 36e9}); err != nil || len(m.Storms) != 1 ||
-		m.Storms[0] != want || froze != want.String() {
+		m.Storms[0] != want || froze != want.String() || cause != ringstore.CauseStorm {
 		t.Errorf("recorded %+v, %v; frozen: %q", m.Storms, err, froze)
 	}
 }

@@ -57,7 +57,7 @@ type Hooks struct {
 	// CPU returns what compression may take, CPUs on average.
 	CPU func() float64
 	// Freeze keeps the present window as an incident. listed is what became of its reference listing.
-	Freeze func(reason string, listed ringstore.Listed)
+	Freeze func(cause ringstore.Cause, reason string, listed ringstore.Listed)
 	// Profile takes a profile, every Config.ProfileEvery.
 	Profile func(*Profile)
 	// Table takes the rows of tables, every Config.TableEvery.

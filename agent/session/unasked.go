@@ -31,18 +31,9 @@ const (
 	firstListing, refusedAgain = 30 * time.Second, time.Minute
 )
 
-// cause is what begins an incident.
-type cause int
-
-const (
-	causeStorm cause = iota
-	causeExhausted
-	causes
-)
-
 // incident is one that waits for its listings.
 type incident struct {
-	cause  cause
+	cause  ringstore.Cause
 	reason string
 	until  time.Time // and no longer
 	heap   bool      // for a listing of the heap
@@ -53,11 +44,11 @@ type incident struct {
 // unasked is the reference listings of a session that nobody asked for.
 type unasked struct {
 	waiting  []incident
-	asked    time.Time         // when the newest was asked for
-	ticket   uint32            // of the newest request
-	answered bool              // the newest has been, by
-	newest   ringstore.Listed  // this
-	at       [causes]time.Time // when one was asked for each cause
+	asked    time.Time                     // when the newest was asked for
+	ticket   uint32                        // of the newest request
+	answered bool                          // the newest has been, by
+	newest   ringstore.Listed              // this
+	at       map[ringstore.Cause]time.Time // when one was asked for each cause
 
 	every     time.Duration // Limits.ReferencesInterval
 	next      time.Time     // when one is due without a cause; zero: never
@@ -120,7 +111,7 @@ func (u *unasked) answer(ticket uint32, a answer) {
 
 // alarm begins an incident: it is kept when its listings are stored or refused, or have taken too long. heap: a listing
 // of the heap is under way.
-func (s *Session) alarm(now time.Time, h *shmring.Status, c cause, reason string, heap bool) {
+func (s *Session) alarm(now time.Time, h *shmring.Status, c ringstore.Cause, reason string, heap bool) {
 	u := &s.refs.unasked
 	// One at a time for each cause: a JVM may claim any number of them while the first one waits.
 	if s.hooks.Freeze == nil || slices.ContainsFunc(u.waiting, func(i incident) bool { return i.cause == c }) {
@@ -130,6 +121,9 @@ func (s *Session) alarm(now time.Time, h *shmring.Status, c cause, reason string
 	if !u.at[c].IsZero() && now.Sub(u.at[c]) < incidentListing {
 		i.listed.Why = "an incident for the same cause had one not long before"
 	} else if i.listed.Why = s.request(h, now, s.maxReferencePause()); i.listed.Why == "" {
+		if u.at == nil {
+			u.at = map[ringstore.Cause]time.Time{}
+		}
 		u.at[c] = now
 		if i.listed = u.newest; !u.answered {
 			i.ticket = u.ticket
@@ -161,7 +155,7 @@ func (s *Session) freezeWaiting(now time.Time, ended bool) {
 			i.listed.Why = "it was not finished within " + listingTime.String()
 		}
 		if s.hooks.Freeze != nil {
-			s.hooks.Freeze(i.reason, i.listed)
+			s.hooks.Freeze(i.cause, i.reason, i.listed)
 		}
 	}
 	u.waiting = still
@@ -172,7 +166,7 @@ func (s *Session) freezeWaiting(now time.Time, ended bool) {
 func (s *Session) stormBegins(at uint64, h *shmring.Status) {
 	x := s.alarms.storm.begins(at)
 	s.out.push(trace.EncodeMeta(trace.Meta{Storms: []trace.Storm{x}}))
-	s.alarm(time.Now(), h, causeStorm, x.String(), false)
+	s.alarm(time.Now(), h, ringstore.CauseStorm, x.String(), false)
 }
 
 // collected takes in what is in use after a collection of old space.

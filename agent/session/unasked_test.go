@@ -42,7 +42,7 @@ func TestIncidentListsReferences(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRigLater(t, &sessiontest.MemStore{}, &Limits{SamplingShare: -1, MaxReferencePause: c.pause})
 			got := make(chan ringstore.Listed, 9)
-			r.hooks.Freeze = func(_ string, l ringstore.Listed) { got <- l }
+			r.hooks.Freeze = func(_ ringstore.Cause, _ string, l ringstore.Listed) { got <- l }
 			r.start()
 			r.p.Poke32(shmring.OffReferencesState, c.state)
 			m := tracetest.New(tracetest.Config{Seed: 4})
@@ -130,7 +130,7 @@ func TestListingIsCutOff(t *testing.T) {
 		mem := &sessiontest.MemStore{}
 		r := newRigLater(t, mem, &Limits{SamplingShare: -1, MaxReferencePause: time.Second})
 		got := make(chan ringstore.Listed, 9)
-		r.hooks.Freeze = func(_ string, l ringstore.Listed) { got <- l }
+		r.hooks.Freeze = func(_ ringstore.Cause, _ string, l ringstore.Listed) { got <- l }
 		r.start()
 		r.p.Poke32(shmring.OffReferencesState, 1)
 		m := tracetest.New(tracetest.Config{Seed: 4})
@@ -176,12 +176,13 @@ func TestListingIsCutOff(t *testing.T) {
 // TestOneIncidentWaits: a JVM that claims one exhaustion after the other does not fill the queue of incidents.
 func TestOneIncidentWaits(t *testing.T) {
 	s := &Session{}
-	s.hooks.Freeze = func(string, ringstore.Listed) { t.Error("kept before its listing") }
+	s.hooks.Freeze = func(ringstore.Cause, string, ringstore.Listed) { t.Error("kept before its listing") }
 	s.alarms.stale = true
-	for _, c := range []cause{causeExhausted, causeExhausted, causeStorm, causeExhausted, causeStorm} {
+	for _, c := range []ringstore.Cause{ringstore.CauseExhausted, ringstore.CauseExhausted, ringstore.CauseStorm,
+		ringstore.CauseExhausted, ringstore.CauseStorm} {
 		s.alarm(time.Now(), &shmring.Status{}, c, "x", true)
 	}
-	if n := len(s.refs.unasked.waiting); n != int(causes) {
+	if n := len(s.refs.unasked.waiting); n != 2 {
 		t.Errorf("%d wait, want one for each cause", n)
 	}
 }

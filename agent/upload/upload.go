@@ -223,8 +223,7 @@ func (u *Uploader) put(ctx context.Context, i ringstore.Incident, x *upload) (bu
 	dir := filepath.Join(u.cfg.Out, u.cfg.Incidents, i.ID)
 	before := u.Status().Bytes
 	d, err := u.cfg.Bucket.Put(ctx, x.Key, func(w io.Writer) error {
-		_, err := ringstore.Pull(ctx, dir, w, ringstore.PullOptions{Redact: u.redact(i), Reason: i.Reason,
-			Ended: i.Ended, Created: i.Created})
+		_, err := ringstore.Pull(ctx, dir, w, ringstore.PullOptions{Redact: u.redact(i), Created: i.Created})
 		return err
 	}, bucket.Put{Resume: x.Upload, Metadata: map[string]string{"Heapcam-Session": bucket.Plain(i.Session)},
 		Begun: func(id string) error {

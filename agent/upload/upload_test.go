@@ -69,7 +69,7 @@ func (r *rig) incident(name string, size int) string {
 		r.t.Fatal(err)
 	}
 	in := &ringstore.Incidents{Dir: filepath.Join(r.out, "incidents"), Max: cmp.Or(r.max, 1<<40)}
-	i, err := in.Freeze(dir, "test", true)
+	i, err := in.Freeze(dir, ringstore.CauseStorm, "test")
 	if err != nil {
 		r.t.Fatal(err)
 	}

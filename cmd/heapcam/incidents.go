@@ -66,7 +66,7 @@ does. If that is not possible, the incident is made without, and says why.`,
 			if references {
 				n.Listed = listFor(c.Context(), socket, dir, most)
 			}
-			i, err := n.Freeze(dir, reason, false)
+			i, err := n.Freeze(dir, ringstore.CauseAsked, reason)
 			switch {
 			case errors.Is(err, ringstore.ErrIncidentRoom):
 				return fmt.Errorf("%w of %s: delete incidents (`heapcam incidents delete ID`)", err, &max)

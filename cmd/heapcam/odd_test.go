@@ -175,18 +175,38 @@ func TestOddRecordings(t *testing.T) {
 	}
 }
 
+// pulled gives what a pull of a folder is.
+func pulled(t *testing.T, dir string) *ringstore.Recording {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "pulled.hcz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := ringstore.Pull(t.Context(), dir, f, ringstore.PullOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := ringstore.OpenRecording(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rec.Close() })
+	return rec
+}
+
 // TestUnended: of an incident without an end marker the report says that it was frozen, unless its JVM had ended.
 func TestUnended(t *testing.T) {
 	n := incidentsIn(t.TempDir(), 1<<30)
 	for ended, want := range map[bool]string{false: "none: it was frozen", true: ""} {
-		const reason = "the JVM ended without an end marker" // the text says nothing
+		// The text says nothing, and there may be none.
+		reason := map[bool]string{false: "the JVM ended without an end marker"}[ended]
 		n.Ended = ended
 		ring := filepath.Join(t.TempDir(), "app-1-a")
 		if err := os.Mkdir(ring, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		oddRing(t, ring, func(_ int, b trace.Block) (trace.Block, bool) { return b, true })
-		i, err := n.Freeze(ring, reason, false)
+		i, err := n.Freeze(ring, ringstore.CauseAsked, reason)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,10 +217,12 @@ func TestUnended(t *testing.T) {
 		if got := unended(rec); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
 			t.Errorf("%v: %q", ended, got)
 		}
-		rec.Manifest = &ringstore.Manifest{Reason: reason, Ended: ended}
-		if got := unended(rec); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+		rec.Close()
+		if got := unended(pulled(t, n.Path(i.ID))); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
 			t.Errorf("%v, pulled: %q", ended, got)
 		}
-		rec.Close()
+		if got := unended(pulled(t, ring)); got != "" {
+			t.Errorf("%q of a pull of no incident", got)
+		}
 	}
 }

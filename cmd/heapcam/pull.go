@@ -125,7 +125,7 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 		}
 		return o.stream(ctx, cl, args)
 	}
-	dir, of, err := o.source(args)
+	dir, err := o.source(args)
 	if err != nil && o.out == "" && exitCode(err) != exitUsage && !bucket.Is(o.file) {
 		// this user may not open the recordings, but the agent may allow a pull
 		if cl, derr := dialAgent(o.socket); derr == nil {
@@ -136,7 +136,7 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	opt := ringstore.PullOptions{LastBytes: o.last.Bytes, LastDuration: o.last.Duration, Since: o.since.Time,
-		Until: o.until.Time, Redact: o.redact, Exact: o.exact, Reason: of.Reason, Ended: of.Ended}
+		Until: o.until.Time, Redact: o.redact, Exact: o.exact}
 	p := ui.NewProgress("pulling")
 	opt.Progress = p.At
 	m, err := o.write(ctx, dir, opt)
@@ -242,19 +242,18 @@ func (o *pullOptions) reportExtent(w io.Writer, m *ringstore.Manifest, bytes int
 }
 
 // source gives the folder to pull and, for an incident, what is known of it.
-func (o *pullOptions) source(args []string) (dir string, of ringstore.Incident, err error) {
+func (o *pullOptions) source(args []string) (dir string, err error) {
 	if o.incident != "" {
 		if len(args) > 0 {
-			return "", of, usage("pull: --incident names the recording; do not name a JVM too")
+			return "", usage("pull: --incident names the recording; do not name a JVM too")
 		}
 		n, i, err := findIncident(o.out, o.incident)
 		if err != nil {
-			return "", of, err
+			return "", err
 		}
-		return n.Path(i.ID), i, nil
+		return n.Path(i.ID), nil
 	}
-	dir, err = recordingOf(o.out, args)
-	return dir, of, err
+	return recordingOf(o.out, args)
 }
 
 // recordingOf gives the ring folder below out that args name; without any there must be only one.

@@ -114,7 +114,7 @@ func unended(rec *ringstore.Recording) string {
 		return "none yet: still " + who
 	}
 	if rec.Manifest != nil {
-		if m := rec.Manifest; m.Reason != "" && !m.Ended {
+		if m := rec.Manifest; m.Incident && !m.Ended {
 			return "none: it was frozen" + frozen
 		}
 		return ""

@@ -198,11 +198,11 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 		cfg.Settle, cfg.SettleMost = o.settler(st.ID), defaultReferencePause
 	}
 	cfg.Freeze = func(reason string) (*ringstore.Incident, error) {
-		i, err := incidentsIn(out, agent.DefaultIncidents).Freeze(dir, reason, false)
+		i, err := incidentsIn(out, agent.DefaultIncidents).Freeze(dir, ringstore.CauseAsked, reason)
 		return &i, err
 	}
 	cfg.Pull = func(ctx context.Context, w io.Writer) error {
-		_, err := ringstore.Pull(ctx, dir, w, ringstore.PullOptions{Reason: "from the viewer"})
+		_, err := ringstore.Pull(ctx, dir, w, ringstore.PullOptions{})
 		return err
 	}
 	cfg.Incidents = func() []ringstore.Incident { return incidentsOf(out, filepath.Base(dir)) }

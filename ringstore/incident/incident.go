@@ -28,10 +28,8 @@ type Incidents struct {
 	Dir string
 	// Max bounds what they occupy, bytes.
 	Max int64
-	// Every is how long after an automatic incident of a recording no other one is made of it.
+	// Every is how long after an automatic incident of a recording no other one is made of it, but for Cause.
 	Every time.Duration
-	// SameOnly: only an incident for the same reason prevents one.
-	SameOnly bool
 	// Listed is what became of the reference listing that the next incident asked for; nil: it asked for none.
 	Listed *Listed
 	// Ended says that the JVM of the next incident has ended.
@@ -48,6 +46,23 @@ type Listed struct {
 	Why     string `json:"none,omitempty"`    // why there is none
 }
 
+// Cause is what had an incident kept. The reason, a text, says more, to people.
+type Cause string
+
+// The causes of incidents.
+const (
+	Asked     Cause = "asked"     // somebody asked for it
+	Storm     Cause = "storm"     // a GC storm began
+	Exhausted Cause = "exhausted" // an allocation failed
+	Unended   Cause = "unended"   // the JVM ended without an end marker
+)
+
+// after tells whether an automatic incident is made although there has been another for the cause before, not long ago.
+// A storm comes before most exhaustions, and an end comes once.
+func (c Cause) after(before Cause) bool {
+	return c == Asked || c == Unended || c == Exhausted && before != Exhausted
+}
+
 // Incident is a window of a recording that was kept.
 type Incident struct {
 	Schema  string    `json:"schema"` // heapcam.incident/1
@@ -55,6 +70,7 @@ type Incident struct {
 	JVM     string    `json:"jvm"` // name of the ring folder
 	Session string    `json:"session"`
 	Reason  string    `json:"reason"`
+	Cause   Cause     `json:"cause,omitempty"`
 	Auto    bool      `json:"auto"`            // not asked for by anybody
 	Ended   bool      `json:"ended,omitempty"` // the JVM had ended
 	Created time.Time `json:"created"`
@@ -131,6 +147,13 @@ func (n *Incidents) List() ([]Incident, error) {
 	}
 	sort.SliceStable(out, func(a, b int) bool { return out[a].Created.Before(out[b].Created) })
 	return out, nil
+}
+
+// Of gives the incident that dir is the folder of; not ok: it is that of no incident.
+func Of(fs vfs.FS, dir string) (i Incident, ok bool) {
+	n := Incidents{FS: fs, Dir: filepath.Dir(dir)}
+	i, err := n.read(filepath.Base(dir))
+	return i, err == nil
 }
 
 func (n *Incidents) read(id string) (Incident, error) {
@@ -252,11 +275,11 @@ func (n *Incidents) Size() int64 {
 // Freeze keeps the present window of the ring folder ring: closed files as links, one that is being written to as a
 // copy of its whole frames. It works while a recorder writes and after its end. Errors: ErrTooOften, ErrIncidentRoom,
 // I/O errors (DiskFull).
-func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err error) {
+func (n *Incidents) Freeze(ring string, cause Cause, reason string) (inc Incident, err error) {
 	n.fill()
 	now := n.Now().UTC()
-	inc = Incident{Schema: "heapcam.incident/1", JVM: filepath.Base(ring), Reason: reason, Auto: auto, Created: now,
-		References: n.Listed, Ended: n.Ended}
+	inc = Incident{Schema: "heapcam.incident/1", JVM: filepath.Base(ring), Cause: cause, Reason: reason,
+		Auto: cause != Asked, Created: now, References: n.Listed, Ended: n.Ended || cause == Unended}
 	all, err := folder.Read(n.FS, ring)
 	if err != nil {
 		return inc, err
@@ -272,12 +295,9 @@ func (n *Incidents) Freeze(ring, reason string, auto bool) (inc Incident, err er
 	if err != nil {
 		return inc, err
 	}
-	if auto {
-		for _, o := range old {
-			if o.Auto && o.JVM == inc.JVM && now.Sub(o.Created) < n.Every && now.Sub(o.Created) >= 0 &&
-				(!n.SameOnly || o.Reason == reason) {
-				return inc, ErrTooOften
-			}
+	for _, o := range old {
+		if o.Auto && o.JVM == inc.JVM && now.Sub(o.Created) < n.Every && now.Sub(o.Created) >= 0 && !cause.after(o.Cause) {
+			return inc, ErrTooOften
 		}
 	}
 	base := inc.JVM + "-" + now.Format(idTime)

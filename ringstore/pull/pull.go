@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/ringstore/folder"
+	"github.com/heapcam/heapcam/ringstore/incident"
 	"github.com/heapcam/heapcam/ringstore/recording"
 	"github.com/heapcam/heapcam/ringstore/segment"
 	"github.com/heapcam/heapcam/ringstore/vfs"
@@ -29,10 +30,8 @@ type Options struct {
 	Exact        bool
 	// Redact leaves host and names of threads out. Files are written anew then.
 	Redact bool
-	// Reason and Ended, of the incident, are in the manifest, and so is Created, in whole seconds. Zero: now. Pulls of
-	// one incident with the same Created have the same bytes.
-	Reason  string
-	Ended   bool
+	// Created is in the manifest, in whole seconds. Zero: now. Pulls of one incident with the same Created have the
+	// same bytes.
 	Created time.Time
 	// Progress gets how many bytes of how many are done.
 	Progress func(done, total int64)
@@ -66,7 +65,10 @@ func Pull(ctx context.Context, dir string, w io.Writer, opt Options) (*recording
 		opt.Created = time.Now()
 	}
 	p.m = &recording.Manifest{Schema: "heapcam.manifest/1", Created: opt.Created.UTC().Truncate(time.Second),
-		Redacted: opt.Redact, Reason: opt.Reason, Ended: opt.Ended}
+		Redacted: opt.Redact}
+	if i, ok := incident.Of(opt.FS, dir); ok {
+		p.m.Incident, p.m.Reason, p.m.Ended = true, i.Reason, i.Ended
+	}
 	p.m.ZeroUnixNS = wall
 	if opt.Exact {
 		if p.cut, err = cutAt(opt, wall, newest); err != nil {

@@ -35,8 +35,10 @@ type Manifest struct {
 	// files that were copied as they are since they cannot be read whole
 	Damaged  []string `json:"damaged,omitempty"`
 	Redacted bool     `json:"redacted,omitempty"`
-	Reason   string   `json:"reason,omitempty"` // of the incident
-	Ended    bool     `json:"ended,omitempty"`  // the JVM of the incident had ended
+	// Incident says that it is of an incident, which was kept for Reason; Ended: its JVM had ended.
+	Incident bool   `json:"incident,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Ended    bool   `json:"ended,omitempty"`
 	// Foreign are files of other recordings that lay in the folder. They were not pulled.
 	Foreign []ForeignFile `json:"foreign,omitempty"`
 	// Resource says whose JVM it was.
