@@ -40,7 +40,8 @@ func TestRemarksOfAProbe(t *testing.T) {
 // TestStormIsReported: the recording has the storm's figures, behind the collection that began it.
 func TestStormIsReported(t *testing.T) {
 	froze, cause := "", ringstore.Cause("")
-	s := &Session{hooks: Hooks{Freeze: func(c ringstore.Cause, why string, _ ringstore.Listed) { froze, cause = why, c }}}
+	s := &Session{}
+	s.hooks.Freeze = func(c ringstore.Cause, why string, _ ringstore.Listed) { froze, cause = why, c }
 	for i := uint64(1); i < 10; i++ {
 		p := trace.Pause{Kind: trace.PauseFull, Start: i * 13e9, Dur: 12e9}
 		if s.alarms.storm.pause(&p) {

@@ -296,7 +296,8 @@ func (n *Incidents) Freeze(ring string, cause Cause, reason string) (inc Inciden
 		return inc, err
 	}
 	for _, o := range old {
-		if o.Auto && o.JVM == inc.JVM && now.Sub(o.Created) < n.Every && now.Sub(o.Created) >= 0 && !cause.after(o.Cause) {
+		age := now.Sub(o.Created)
+		if o.Auto && o.JVM == inc.JVM && age < n.Every && age >= 0 && !cause.after(o.Cause) {
 			return inc, ErrTooOften
 		}
 	}
