@@ -110,6 +110,16 @@ static void keep_method(jmethodID m, uint32_t id) {
     atomic_store_explicit(&t[i].key, (uintptr_t)m, memory_order_release); // pairs with sites_method
 }
 
+// For a method that is called by reflection often, older JDKs make a class that calls it, with a number in its name. A
+// program that loads its classes again and again gets ever more of them. Without the number they say the same.
+static void without_number(char *cls) {
+    static const char of[][32] = {"Ljdk/internal/reflect/Generated", "Lsun/reflect/Generated"};
+    if (!cls || (strncmp(cls, of[0], strlen(of[0])) && strncmp(cls, of[1], strlen(of[1])))) return;
+    size_t end = strlen(cls) - 1, at = end; // of the semicolon
+    while (cls[at - 1] >= '0' && cls[at - 1] <= '9') at--;
+    if (at < end) cls[at] = ';', cls[at + 1] = 0;
+}
+
 static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
     uint8_t buf[8192], few[4096], *big = NULL; // on the stack: most methods fit, and fresh memory costs page faults
     struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf},
@@ -122,6 +132,7 @@ static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
     (*env)->GetMethodName(env, m, &name, &sig, NULL);
     if ((*env)->GetMethodDeclaringClass(env, m, &k) == JVMTI_ERROR_NONE && k) {
         (*env)->GetClassSignature(env, k, &cls, NULL);
+        without_number(cls);
         (*env)->GetSourceFileName(env, k, &file);
         (*jni)->DeleteLocalRef(jni, k);
     }
