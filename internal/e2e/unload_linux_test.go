@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,7 +38,8 @@ func resolves(t *testing.T, dir string, fresh bool) (u unload) {
 	u.files = len(rec.Files)
 	for i, f := range rec.Files {
 		x := &definitions{t: t, types: trace.NewTypeTable(8), loaders: map[uint64]bool{0: true},
-			frames: map[uint64]bool{0: true}, threads: map[uint64]bool{0: true}, used: map[uint64]bool{}}
+			frames: map[uint64]bool{0: true}, threads: map[uint64]bool{0: true}, used: map[uint64]bool{},
+			methods: map[string]uint64{}}
 		heads, bytes, head := 0, 0, true
 		for b, err := range f.Blocks() {
 			if err != nil { // the agent that wrote it was killed
@@ -81,8 +83,9 @@ type definitions struct {
 	t                        *testing.T
 	types                    *trace.TypeTable
 	loaders, frames, threads map[uint64]bool
-	used                     map[uint64]bool // loaders: one that an agent before received may come behind its type
-	listed                   bool            // a listing has come
+	used                     map[uint64]bool   // loaders: one that an agent before received may come behind its type
+	listed                   bool              // a listing has come
+	methods                  map[string]uint64 // the first that says so
 	wrong                    []string
 }
 
@@ -99,7 +102,10 @@ func (x *definitions) must(err error) {
 	}
 }
 
-// define takes the definitions of a block.
+// accessor is a class that the JVM makes to call a method by reflection. As many come and go as classes do.
+var accessor = regexp.MustCompile(`Generated\w*Accessor\d`)
+
+// define takes the definitions of a block. Methods of classes that are loaded again and again share their ids.
 func (x *definitions) define(file string, b trace.Block) trace.Defs {
 	d, err := trace.DecodeDefs(b)
 	x.must(err)
@@ -112,6 +118,15 @@ func (x *definitions) define(file string, b trace.Block) trace.Defs {
 	}
 	for _, ty := range d.Types {
 		x.used[ty.Loader] = true
+	}
+	for _, m := range d.Methods {
+		id := m.ID
+		m.ID = 0
+		first, had := x.methods[fmt.Sprint(m)]
+		if x.need(!had || first == id, "an id of its own of "+m.Class+"."+m.Name+": also", id); !had {
+			x.methods[fmt.Sprint(m)] = id
+		}
+		x.need(!accessor.MatchString(m.Class), "method of a numbered class "+m.Class, id)
 	}
 	for _, fr := range d.Frames {
 		x.need(x.frames[fr.Parent], "frame", fr.Parent)
@@ -207,7 +222,7 @@ func newestFile(t *testing.T, dir string) (n int) {
 func TestUnload(t *testing.T) {
 	tiers.Gate(t, "classes that come and go for half a minute")
 	needReader(t)
-	majors, gcs, depths, span := []int{17, 25}, []string{"G1"}, []string{"survivors"}, 5*time.Second
+	majors, gcs, depths, span := []int{25, 17}, []string{"G1"}, []string{"survivors"}, 5*time.Second // 17: numbered classes
 	if full {
 		gcs, depths, span = collectors, []string{"survivors", "full"}, 8*time.Second
 	}
