@@ -222,7 +222,8 @@ func newestFile(t *testing.T, dir string) (n int) {
 func TestUnload(t *testing.T) {
 	tiers.Gate(t, "classes that come and go for half a minute")
 	needReader(t)
-	majors, gcs, depths, span := []int{25, 17}, []string{"G1"}, []string{"survivors"}, 5*time.Second // 17: numbered classes
+	// short, on 17: there methods that call by reflection are in numbered classes
+	majors, gcs, depths, span := []int{25, 17}, []string{"G1"}, []string{"survivors"}, 5*time.Second
 	if full {
 		gcs, depths, span = collectors, []string{"survivors", "full"}, 8*time.Second
 	}

@@ -156,8 +156,8 @@ func (e effort) encoder() (*zstd.Encoder, error) {
 	return fast()
 }
 
-// zstdWindow is as far as matches reach. With 4 MiB the recordings of bench/compression have the same size to 0.1 %, and
-// each encoder takes 3 MiB more.
+// zstdWindow is as far as matches reach. With 4 MiB the recordings of bench/compression have the same size to 0.1 %,
+// and each encoder takes 3 MiB more.
 const zstdWindow = 1 << 20
 
 // Frame appends payload as a frame to dst.
