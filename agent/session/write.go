@@ -236,7 +236,11 @@ func (s *Session) flushTo(source uint64) bool {
 // refused counts what the store did not take and requests a sync point, at which a reader starts again after the gap.
 func (s *Session) refused(err error, epochs uint64) {
 	if s.losses.refuse(epochs, s.in.time, time.Now()) {
-		logs.Write(&s.log, logs.WriteRefused, logs.Err.Of(err), logs.Path.Of(s.Dir()))
+		if errors.Is(err, errNoFile) {
+			logs.Write(&s.log, logs.Undescribed, logs.Path.Of(s.Dir()))
+		} else {
+			logs.Write(&s.log, logs.WriteRefused, logs.Err.Of(err), logs.Path.Of(s.Dir()))
+		}
 	}
 	s.heap.live.unknown()
 	s.syncs.plan.Lost()

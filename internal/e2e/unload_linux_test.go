@@ -278,6 +278,9 @@ func TestUnload(t *testing.T) {
 					strings.Contains(s, "heapcam: ") {
 					t.Errorf("the probe says: %s", tail(s))
 				}
+				if strings.Contains(d.stderr.String(), "the store refused a write") {
+					t.Error("the log blames the disk for what the probe wrote before it described its JVM again")
+				}
 				a, b := resolves(t, old, false), resolves(t, d.recordings()[0], true)
 				loaded := int(b.last) - 1048000
 				t.Logf("%d classes; %d types of %d bytes at the head of the newest file, %d defined again for a new "+
