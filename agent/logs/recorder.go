@@ -41,7 +41,7 @@ var (
 		"The disk is full or fails. Collections are dropped until a sync point can be written. At most one such line "+
 			"in 10 s.",
 		"free space or repair the disk (df, dmesg)")
-	Undescribed = line(recorder, "jvm-undescribed", warn, "dropping collections: the probe has not described its JVM yet",
+	Undescribed = line(recorder, "jvm-undescribed", warn, "dropping collections of a JVM that is not described yet",
 		"The agent that the JVM was described to has gone, and its recording too. The probe describes the JVM again "+
 			"within a second. What it wrote before cannot be read.", "")
 	FsyncFailed = line(recorder, "fsync-failed", warn, "fsync failed: starting a new ring file",
