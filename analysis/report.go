@@ -63,14 +63,16 @@ type Report struct {
 	WindowNS    uint64          `json:"window_ns"`
 	Cost        cost.Minute     `json:"cost"` // of the whole recording, as `heapcam cost` says it
 	// null: what sampling cost is known to the end
-	SamplingUntil *uint64          `json:"sampling_known_until_ns"`
-	MaxHeap       uint64           `json:"max_heap_bytes,omitempty"` // 0: not known
-	Grown         []GrownClass     `json:"grown"`
-	GrownSites    []sites.GrownRow `json:"grown_sites"`
-	Sites         []sites.Row      `json:"sites"`               // what lives after the last known collection
-	Verdicts      []leak.Verdict   `json:"verdicts"`            // those of `heapcam leaks`
-	Misses        []leak.Miss      `json:"near_misses"`         // what grew and is not named, and why
-	Full          *leak.Full       `json:"heap_full,omitempty"` // the heap was full
+	SamplingUntil *uint64      `json:"sampling_known_until_ns"`
+	MaxHeap       uint64       `json:"max_heap_bytes,omitempty"` // 0: not known
+	Grown         []GrownClass `json:"grown"`
+	// what int[] and java.lang.Object gained without a sample, where G1 fills gaps with them: it is no growth
+	Fillers    *Fillers         `json:"fillers,omitempty"`
+	GrownSites []sites.GrownRow `json:"grown_sites"`
+	Sites      []sites.Row      `json:"sites"`               // what lives after the last known collection
+	Verdicts   []leak.Verdict   `json:"verdicts"`            // those of `heapcam leaks`
+	Misses     []leak.Miss      `json:"near_misses"`         // what grew and is not named, and why
+	Full       *leak.Full       `json:"heap_full,omitempty"` // the heap was full
 	// OldCollections are those of the window that collected old space: full and mixed ones, and major cycles.
 	OldCollections int            `json:"old_collections"`
 	Quality        sites.Coverage `json:"coverage"`
@@ -165,14 +167,18 @@ func MakeReport(from heap.Reader, o leak.Options) (*Report, error) {
 	}
 	rep.ending(r)
 	rep.Process = process(r, first, last)
-	rep.grown(r.Symbols, first, last)
-	rep.GrownSites = sites.GrownSites(r.Symbols, firstSites, alive.Tallies(), first, last, 20)
+	tallies := alive.Tallies()
+	rep.grown(r.Symbols, first, last, sampledGrowth(firstSites, tallies))
+	rep.GrownSites = sites.GrownSites(r.Symbols, firstSites, tallies, first, last, 20)
 	alive.Before, alive.Lost = known.Before, sites.LostMany(r)
 	rep.Sites = alive.Rows()
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
 	watched.done(rep, r)
 	rep.OldCollections = h.Full + h.Mixed + h.Major
 	found := h.Report(r)
+	if len(rep.Collections) > 0 { // as the verdicts have it: from the start of the first phase on
+		rep.From, rep.WindowNS = collection.Wall(r.Symbols, uint64(h.From*1e9)), uint64(found.Window*1e9)
+	}
 	if rep.Open = h.Open; rep.Open {
 		found = &leak.Report{Verdicts: []leak.Verdict{}, Misses: []leak.Miss{}}
 	}
@@ -189,8 +195,6 @@ func (rep *Report) collection(r *heap.Symbols, c *heap.Collection) CollectionRow
 	var before *CollectionRow
 	if n := len(rep.Collections); n > 0 {
 		before = &rep.Collections[n-1]
-	} else {
-		rep.From = row.Time
 	}
 	row.Usage = usageOf(c, before)
 	if y := c.Cycle; y != nil {
@@ -216,9 +220,6 @@ func (rep *Report) ending(r *heap.Cursor) {
 		rep.SitesCut = r.SitesCut.String()
 	}
 	rep.Uncompacted, rep.MaxHeap = r.Uncompacted, r.JVM.MaxHeap
-	if n := len(rep.Collections); n > 0 {
-		rep.WindowNS = uint64(max(rep.To.Sub(rep.From), 0)) + rep.Collections[n-1].PauseNS
-	}
 	for _, g := range r.Gaps {
 		rep.LostSamples += g.Samples
 	}
@@ -272,7 +273,8 @@ func (rep *Report) Settle(found *leak.Report) {
 	rep.FirstLook = found.Headline
 }
 
-func (rep *Report) grown(r *heap.Symbols, first, last []heap.Count) {
+// grown fills the classes that grew. sampled is by how much, as far as samples show.
+func (rep *Report) grown(r *heap.Symbols, first, last []heap.Count, sampled map[sites.Class]grownSamples) {
 	by := map[sites.Class]*GrownClass{}
 	var classes []sites.Class
 	for id, l := range last {
@@ -296,6 +298,9 @@ func (rep *Report) grown(r *heap.Symbols, first, last []heap.Count) {
 	shared := sites.Loaders(r, classes)
 	for k, g := range by {
 		g.Loader = shared[k]
+		if mayFill(r, k) {
+			rep.fillers(g, sampled[k])
+		}
 		if g.Bytes > 0 {
 			rep.Grown = append(rep.Grown, *g)
 		}

@@ -101,6 +101,7 @@ func TestGrownLoaders(t *testing.T) {
 		[]heap.Count{{}, {Objects: 1, Bytes: 100}, {Objects: 2, Bytes: 50}, {Objects: 1, Bytes: 10},
 			{Objects: 1, Bytes: 10},
 			{Objects: 1, Bytes: 100}},
+		nil,
 	)
 	if len(rep.Grown) != 3 || rep.Grown[0] != (GrownClass{"a.Plugin", "app #1", 2, 200}) ||
 		rep.Grown[1] != (GrownClass{"a.Plugin", "plugins #2", 2, 50}) ||

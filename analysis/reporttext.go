@@ -63,7 +63,7 @@ func (rep *Report) writeWindow(w io.Writer) {
 		ui.Datum(w, "Service", ui.Sprintf("%s", who))
 	}
 	if len(rep.Collections) == 1 {
-		ui.Field(w, "Time", ui.Flowf("%s, of the only collection", flow(ui.Time(rep.From))))
+		ui.Field(w, "Time", ui.Flowf("%s, of the only collection", flow(ui.Time(rep.To))))
 	} else {
 		ui.Field(w, "Time", ui.Flowf("%s to %s (%s)", flow(rep.From.Local().Format(time.DateTime)),
 			flow(ui.Clock(rep.To)), flow(ui.Nanoseconds(rep.WindowNS))))
@@ -184,6 +184,9 @@ func (rep *Report) writeGrown(w io.Writer) {
 		ui.Section(w, ui.Flowf("Classes that grew most from collection %d to %d (uncollected garbage "+
 			"counts)", first, last))
 		c.Write(w)
+		if rep.Fillers != nil {
+			ui.Paragraph(w, "", 2, rep.Fillers.text())
+		}
 	}
 	c = ui.NewColumns(2, ">OBJECTS", ">BYTES", "CLASS AND ALLOCATION SITE")
 	grown := rep.GrownSites[:min(3, len(rep.GrownSites))]

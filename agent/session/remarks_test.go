@@ -2,6 +2,7 @@ package session
 
 import (
 	"testing"
+	"time"
 
 	"github.com/heapcam/heapcam/agent/session/sessiontest"
 	"github.com/heapcam/heapcam/ringstore"
@@ -48,6 +49,10 @@ func TestStormIsReported(t *testing.T) {
 			s.stormBegins(p.Start+p.Dur, &shmring.Status{})
 		}
 	}
+	if froze != "" {
+		t.Error("the storm did not wait for an allocation that fails")
+	}
+	s.freezeWaiting(time.Now().Add(listingTime), false)
 	b, n, err := trace.ReadBlock(s.out.own)
 	if err != nil || n != len(s.out.own) {
 		t.Fatalf("%d of %d bytes: %v", n, len(s.out.own), err)

@@ -113,10 +113,14 @@ func (u *unasked) answer(ticket uint32, a answer) {
 // of the heap is under way.
 func (s *Session) alarm(now time.Time, h *shmring.Status, c ringstore.Cause, reason string, heap bool) {
 	u := &s.refs.unasked
-	// One at a time for each cause: a JVM may claim any number of them while the first one waits.
-	if s.hooks.Freeze == nil || slices.ContainsFunc(u.waiting, func(i incident) bool { return i.cause == c }) {
+	// One at a time: a JVM may claim any number of them while the first one waits. A heap that is exhausted after a
+	// storm is one trouble: it takes the place of a storm that waits, and a storm does not come beside it.
+	if s.hooks.Freeze == nil || slices.ContainsFunc(u.waiting, func(i incident) bool {
+		return i.cause == c || i.cause == ringstore.CauseExhausted
+	}) {
 		return
 	}
+	u.waiting = u.waiting[:0] // a storm, if any
 	i := incident{cause: c, reason: reason, until: now.Add(listingTime), heap: heap}
 	if !u.at[c].IsZero() && now.Sub(u.at[c]) < incidentListing {
 		i.listed.Why = "an incident for the same cause had one not long before"
@@ -140,12 +144,14 @@ func (s *Session) maxReferencePause() time.Duration {
 	return s.steer.limits.MaxReferencePause
 }
 
-// freezeWaiting keeps the incidents that need not wait any longer. ended: nothing more comes from the JVM.
+// freezeWaiting keeps the incidents that need not wait any longer. A storm waits for as long as it may: an allocation
+// that fails in the meantime is the better reason. ended: nothing more comes from the JVM.
 func (s *Session) freezeWaiting(now time.Time, ended bool) {
 	u := &s.refs.unasked
 	still := u.waiting[:0]
 	for _, i := range u.waiting {
-		if !ended && now.Before(i.until) && (i.ticket != 0 || i.heap && s.alarms.stale) {
+		waits := i.cause == ringstore.CauseStorm || i.ticket != 0 || i.heap && s.alarms.stale
+		if !ended && now.Before(i.until) && waits {
 			still = append(still, i)
 			continue
 		}

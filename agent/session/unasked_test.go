@@ -173,16 +173,20 @@ func TestListingIsCutOff(t *testing.T) {
 	}
 }
 
-// TestOneIncidentWaits: a JVM that claims one exhaustion after the other does not fill the queue of incidents.
+// TestOneIncidentWaits: a JVM that claims one exhaustion after the other does not fill the queue of incidents, and a
+// storm and the exhaustion after it are one incident, that of the exhaustion, with the listing the storm asked for.
 func TestOneIncidentWaits(t *testing.T) {
 	s := &Session{}
 	s.hooks.Freeze = func(ringstore.Cause, string, ringstore.Listed) { t.Error("kept before its listing") }
 	s.alarms.stale = true
-	for _, c := range []ringstore.Cause{ringstore.CauseExhausted, ringstore.CauseExhausted, ringstore.CauseStorm,
+	u := &s.refs.unasked
+	u.asked, u.ticket, u.answered, u.newest = time.Now(), 7, true, ringstore.Listed{GC: 6, Objects: 5}
+	for i, c := range []ringstore.Cause{ringstore.CauseStorm, ringstore.CauseStorm, ringstore.CauseExhausted,
 		ringstore.CauseExhausted, ringstore.CauseStorm} {
-		s.alarm(time.Now(), &shmring.Status{}, c, "x", true)
-	}
-	if n := len(s.refs.unasked.waiting); n != 2 {
-		t.Errorf("%d wait, want one for each cause", n)
+		s.alarm(time.Now(), &shmring.Status{}, c, "x", c == ringstore.CauseExhausted)
+		want := map[bool]ringstore.Cause{true: ringstore.CauseStorm, false: ringstore.CauseExhausted}[i < 2]
+		if n := len(u.waiting); n != 1 || u.waiting[0].cause != want || u.waiting[0].listed != u.newest {
+			t.Fatalf("after alarm %d: %+v", i, u.waiting)
+		}
 	}
 }

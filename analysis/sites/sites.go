@@ -253,6 +253,9 @@ func Live(r *heap.View, known *CoverageFollower) []Row {
 // Bytes gives what a tally counts, and what its samples stand for before it is known how much there is of their types.
 func (t *Tally) Bytes() (figure, stood float64) { return t.figureBytes, t.bytes.Sum }
 
+// Stood gives what the samples of a tally stand for.
+func (t *Tally) Stood() (objects, bytes float64) { return t.objects.Sum, t.bytes.Sum }
+
 // ByClass adds up counts by type id.
 func ByClass(r *heap.Symbols, perType []heap.Count) map[Class]heap.Count {
 	have := map[Class]heap.Count{}

@@ -2,6 +2,7 @@
 //
 //	leaks record DIR CLASSES [ROUNDS [aside]]   record the cases that DIR lacks; a later call continues
 //	leaks judge DIR [aside]                     judge the recordings of DIR: a line each, and the table
+//	leaks cover DIR CLASSES                     record the covering array (covering.go), as far as DIR lacks it
 //
 // Programs are those of bench/leaks/java and internal/e2e/java/leaks. CLASSES is the folder that they were compiled
 // to. A line with "// LEAK" leaks; a program without such a line is innocent. SETASIDE names the programs that nobody
@@ -106,11 +107,12 @@ var variants = []variant{
 	{jdk: "17", gc: "Parallel", heap: "256m", seconds: 40, sampling: "64KiB"},
 }
 
-// chosen says whether a program is one of those in HEAPCAM_LEAKS_ONLY, names with commas between; "again" stands for
-// those of that list. Without the variable all are.
+// chosen says whether a program is one of those in HEAPCAM_LEAKS_ONLY, names with commas between; "again" and "caches"
+// stand for those of these lists. Without the variable all are.
 func chosen(program string) bool {
 	only := os.Getenv("HEAPCAM_LEAKS_ONLY")
-	return only == "" || only == "again" && again[program] != nil || slices.Contains(strings.Split(only, ","), program)
+	return only == "" || only == "again" && again[program] != nil || only == "caches" && caches[program] != nil ||
+		slices.Contains(strings.Split(only, ","), program)
 }
 
 type recording struct {
@@ -177,14 +179,17 @@ func array(rounds int, aside bool) (all []recording) {
 }
 
 func main() {
-	err := fmt.Errorf("usage: leaks record DIR CLASSES [ROUNDS [aside]]; leaks judge DIR [aside]")
+	err := fmt.Errorf("usage: leaks record DIR CLASSES [ROUNDS [aside]]; leaks judge DIR [aside]; " +
+		"leaks cover DIR CLASSES")
 	switch {
 	case len(os.Args) >= 4 && os.Args[1] == "record":
 		rounds := 2
 		if len(os.Args) > 4 {
 			rounds, _ = strconv.Atoi(os.Args[4])
 		}
-		err = record(os.Args[2], os.Args[3], rounds, len(os.Args) > 5)
+		err = record(array(rounds, len(os.Args) > 5), os.Args[2], os.Args[3])
+	case len(os.Args) == 4 && os.Args[1] == "cover":
+		err = record(covering(), os.Args[2], os.Args[3])
 	case len(os.Args) >= 3 && os.Args[1] == "judge":
 		err = judge(os.Args[2], len(os.Args) > 3)
 	}
@@ -194,15 +199,15 @@ func main() {
 	}
 }
 
-// record makes the recordings that dir lacks, HEAPCAM_LEAKS_JOBS (4) at a time, for at most HEAPCAM_LEAKS_SECONDS
+// record makes those recordings that dir lacks, HEAPCAM_LEAKS_JOBS (4) at a time, for at most HEAPCAM_LEAKS_SECONDS
 // (240).
-func record(dir, classes string, rounds int, aside bool) error {
+func record(all []recording, dir, classes string) error {
 	limit, _ := strconv.Atoi(os.Getenv("HEAPCAM_LEAKS_SECONDS"))
 	end := time.Now().Add(time.Duration(cmp.Or(limit, 240)) * time.Second)
 	var wait sync.WaitGroup
 	jobs, _ := strconv.Atoi(os.Getenv("HEAPCAM_LEAKS_JOBS"))
 	slots := make(chan struct{}, cmp.Or(max(jobs, 0), 4))
-	for _, r := range array(rounds, aside) {
+	for _, r := range all {
 		to := filepath.Join(dir, r.name())
 		if _, err := os.Stat(filepath.Join(to, "done")); err == nil {
 			continue

@@ -298,6 +298,9 @@ func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 	}
 	ui.Fprintf(w, "kept at\t%s, %s\n", ui.Time(i.Created), by)
 	ui.Fprintf(w, "reason\t%s\n", i.Reason)
+	if f := i.Follows; f != nil {
+		ui.Fprintf(w, "follows\t%s (%s)\n", f.ID, ui.Prose(f.Reason))
+	}
 	ui.Fprintf(w, "collections\t%d to %d\n", i.FirstGC, i.LastGC)
 	ui.Fprintf(w, "size\t%s in %s\n", ui.Bytes(i.Bytes), ui.Plural(uint64(i.Files), "file"))
 	for _, l := range i.Left {

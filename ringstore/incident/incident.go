@@ -63,6 +63,15 @@ func (c Cause) after(before Cause) bool {
 	return c == Asked || c == Unended || c == Exhausted && before != Exhausted
 }
 
+// Followed names the incident before another one.
+type Followed struct {
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
+}
+
+// together is how long after an incident the next one of the recording follows it.
+const together = 5 * time.Minute
+
 // Incident is a window of a recording that was kept.
 type Incident struct {
 	Schema  string    `json:"schema"` // heapcam.incident/1
@@ -82,6 +91,9 @@ type Incident struct {
 	Full    bool      `json:"disk_full,omitempty"` // the open file is left out since the disk has no room for a copy
 	Foreign []string  `json:"foreign,omitempty"`   // files of other recordings, which lie in the ring's folder still
 	Names   []string  `json:"ring_files,omitempty"`
+	// Follows is the newest incident of the recording that was made by itself not long before: one trouble, such as a
+	// storm, an allocation that failed and the end of the JVM, may make several.
+	Follows *Followed `json:"follows,omitempty"`
 	// References is the reference listing that was taken for it; absent: none was asked for.
 	References *Listed `json:"references,omitempty"`
 	// Resource says whose JVM it was, as recording.json does.
@@ -301,6 +313,9 @@ func (n *Incidents) Freeze(ring string, cause Cause, reason string) (inc Inciden
 			return inc, ErrTooOften
 		}
 	}
+	if inc.Auto {
+		inc.follow(old)
+	}
 	base := inc.JVM + "-" + now.Format(idTime)
 	inc.ID = base
 	for i := 2; ; i++ {
@@ -344,6 +359,15 @@ func (n *Incidents) Freeze(ring string, cause Cause, reason string) (inc Inciden
 		return inc, err
 	}
 	return inc, n.FS.SyncDir(n.Dir)
+}
+
+// follow finds the incident that this one follows among those that there are, oldest first.
+func (i *Incident) follow(old []Incident) {
+	for _, o := range old {
+		if d := i.Created.Sub(o.Created); o.Auto && o.JVM == i.JVM && o.Session == i.Session && d >= 0 && d < together {
+			i.Follows = &Followed{o.ID, o.Reason}
+		}
+	}
 }
 
 // room deletes the oldest of old that were frozen by themselves until there is room for size bytes more, and gives
