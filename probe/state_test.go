@@ -45,6 +45,22 @@ var outlive = map[string]string{
 	"table":                 "shadow.c: where that code writes",
 	"table_bytes":           "likewise",
 	"shift":                 "likewise",
+	"members":               "pool.c: threads, of which one may not have ended",
+	"nmembers":              "likewise",
+	"bell":                  "likewise",
+	"quitting":              "likewise",
+	"number":                "likewise",
+	"to_do":                 "likewise",
+	"to_rest":               "likewise",
+	"pool_job":              "likewise",
+	"threads":               "of the C library",
+	"mates":                 "crew.c: what such a thread may still read",
+	"units":                 "likewise",
+	"nunits":                "likewise",
+	"most_units":            "likewise",
+	"taken":                 "likewise",
+	"top":                   "likewise",
+	"cmp":                   "crew.c: a test's, within one listing",
 }
 
 // framesOf are the variables of frames.c that say where the JVM's code and the parts of a thread lie: of the JVM's

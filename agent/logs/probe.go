@@ -63,6 +63,9 @@ var Probe = []ProbeLine{
 	{info, "exact sites: %llu classes with %llu sites in %llu methods; left as they are: %llu methods, %llu classes " +
 		"that were not understood, %llu that the JVM refused; CPU %llu ms; %llu objects, %llu of another type",
 		"What was rewritten for `heapcam run --sites exact`, and how many survivors have a site because of it.", ""},
+	{info, "walks: %llu ranges by helper threads, %llu by the VM thread, %llu differ; shortest: %llu us, alone " +
+		"%llu us",
+		"For tests of heapcam (probe option `crew`): what helper threads listed.", ""},
 	{info, "proven sites: not available on JDK %d with this collector",
 		"The probe reads bytecodes of only JDK 17 and 25, and nothing with ZGC, Shenandoah and Epsilon.", ""},
 	{info, "proven sites: not enough memory",

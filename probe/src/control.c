@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "crew.h"
 #include "cycles.h"
 #include "deflog.h"
 #include "epoch.h"
@@ -180,6 +181,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     (void)env, (void)arg;
     if (opt.late) os_sleep_us((uint32_t)opt.late * 1000);
     know_thread(jni);
+    crew_begin();
     // What was answered last, not what was asked last: a pause may have read a request before this thread's first turn.
     struct turn t = {
         .jni = jni, .emergency = *ring64(HC_RING_OFF_EMERGENCY_DONE), .redefine = *ring64(HC_RING_OFF_REDEFINE_DONE)};

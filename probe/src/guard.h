@@ -23,6 +23,9 @@ extern sigjmp_buf guard_env;
 #endif
 void guard_arm(void);
 void guard_disarm(void);
+// Handlers that stayed because a thread of the pool was late. guard_disarm tries it; the control thread where no pause
+// can come.
+void guard_put_back(void);
 _Noreturn void guard_leave(void);           // to the else of GUARD_ENTER
 bool guarded(void (*f)(void *), void *arg); // false: f was left by a fault or by violation
 

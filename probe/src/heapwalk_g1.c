@@ -3,6 +3,7 @@
 // heapwalk_g1.c: heapwalk.h for G1.
 #include "heapwalk.h"
 
+#include "crew.h"
 #include "guard.h"
 #include "marks.h"
 #include "object.h"
@@ -81,9 +82,21 @@ static void freed(struct walker *w, const struct heapmaps *m, bool evac) {
     blob_end(e, at);
 }
 
+static bool listed_by_region(const struct area *a) {
+    return a->kind == HC_SPACE_OLD || a->kind == HC_SPACE_SURVIVOR || a->kind == HC_SPACE_ARCHIVE;
+}
+
+static void call_crew(const struct heapmap *m) {
+    if (!crew_call(heapmap()->list_bytes(m))) return;
+    for (uint32_t i = 0; i < m->n; i++)
+        if (listed_by_region(&m->area[i])) crew_add(m->area[i].bottom, m->area[i].top);
+    crew_start();
+}
+
 static void list(struct walker *w, struct heapmaps *m, bool with_eden, struct listed *sum) {
     (void)with_eden; // no collection of G1 leaves objects in eden that it lists
     if (!graves_known) graves_begin(m->finish.n);
+    call_crew(&m->finish);
     m->finish.eden_known = 0;
     for (uint32_t i = 0; i < m->finish.n; i++) {
         struct area *f = &m->finish.area[i];
@@ -96,11 +109,13 @@ static void list(struct walker *w, struct heapmaps *m, bool with_eden, struct li
             uint64_t end = humongous_end(f->bottom);
             walk_list(w, f->bottom, end, &sum->objects, &sum->bytes);
             sum->humongous += end - f->bottom;
-        } else if (f->kind == HC_SPACE_OLD || f->kind == HC_SPACE_SURVIVOR || f->kind == HC_SPACE_ARCHIVE) {
+        } else if (listed_by_region(f)) {
+            if (crew_took(w, f->bottom, f->top, &sum->objects, &sum->bytes)) continue;
             if (walk_list_living(w, f->bottom, f->top, &sum->objects, &sum->bytes, NULL) != f->top && !w->e->over)
                 unknown_class("a class word in a region is unknown", f->bottom);
         }
     }
+    crew_stop();
 }
 
 const struct heapwalk heapwalk_g1 = {emptied, moves, eden, births, freed, list};

@@ -10,6 +10,7 @@
 #include "classes.h"
 #include "classtags.h"
 #include "control.h"
+#include "crew.h"
 #include "cycles.h"
 #include "epoch.h"
 #include "exact.h"
@@ -82,6 +83,7 @@ enum { END_TRIES = 50 }; // 10 ms each
 static void end_recording(JNIEnv *jni, bool asked) {
     exact_end(jni);
     recording_close(); // disabling does not wait for callbacks that run
+    crew_end();
     listen_no_more();
     if (asked && vm_has_no_addresses()) cycles_last(jni);
     if (asked && !atomic_exchange(&gave_up, true)) {
@@ -105,6 +107,7 @@ void lifecycle_jvm_ends(JNIEnv *jni) {
     control_stop();
     if (atomic_load(&gave_up)) return;
     exact_report();
+    crew_report();
     if (vm_has_no_addresses()) cycles_last(jni);
     sampling_report(); // of a JVM that ends before the control thread's first turn
     if (atomic_exchange(&gave_up, true)) return;

@@ -8,18 +8,9 @@
 #include "options.h"
 #include "sidetable.h"
 
-// What few objects need: mirrors, stacks of virtual threads, classes whose word has been used twice, classes that
-// nobody has loaded yet.
-static __attribute__((noinline)) bool object_slowly(int lay, uint64_t a, uint64_t word, struct obj *o) {
-    struct centry *c = class_lookup(word);
-    if (!word || (!c && !(c = class_learn(word)))) return false;
-    uint32_t type = c->type & TYPE_MASK;
-    int32_t lh = c->lh;
-    o->reused = c->type & ((uint32_t)TF_DEAD | TF_REUSED);
-    uint32_t t = o->reused ? side_get(a) : 0;
-    if (t) type = t, lh = tinfo[TSLOT(t)].lh;
-    if (opt.oracle && o->reused && tinfo[TSLOT(type)].id != type)
-        violation("an object of a class that was reported as unloaded", a);
+// What few objects need: mirrors, stacks of virtual threads. Any thread
+static bool measure(int lay, uint64_t a, const struct centry *c, uint32_t type, struct obj *o) {
+    int32_t lh = type == (c->type & TYPE_MASK) ? c->lh : tinfo[TSLOT(type)].lh;
     o->type = type;
     if (lh > 0 && tinfo[TSLOT(type)].flags & TI_CHUNK) {
         // Behind the fields stands the stack, and behind that a bit for each place in it that may hold a reference.
@@ -42,6 +33,19 @@ static __attribute__((noinline)) bool object_slowly(int lay, uint64_t a, uint64_
     return o->len <= 0x7fffffff && o->bytes >= 8;
 }
 
+// Classes whose word has been used twice, and classes that nobody has loaded yet, too.
+static __attribute__((noinline)) bool object_slowly(int lay, uint64_t a, uint64_t word, struct obj *o) {
+    struct centry *c = class_lookup(word);
+    if (!word || (!c && !(c = class_learn(word)))) return false;
+    uint32_t type = c->type & TYPE_MASK;
+    o->reused = c->type & ((uint32_t)TF_DEAD | TF_REUSED);
+    uint32_t t = o->reused ? side_get(a) : 0;
+    if (t) type = t;
+    if (opt.oracle && o->reused && tinfo[TSLOT(type)].id != type)
+        violation("an object of a class that was reported as unloaded", a);
+    return measure(lay, a, c, type, o);
+}
+
 bool obj_at(uint64_t a, uint64_t mark, struct obj *o) {
     return object_slowly(layout(), a, word_at(layout(), a, mark), o);
 }
@@ -57,6 +61,17 @@ static void hot_fill(struct hot *h, uint32_t type, bool len) {
     h->list = leb_bytes(type - 1 + HC_LIST_TYPE, h->nlist);
 }
 
+// Where its size follows from the class alone.
+static void hot_keep(struct hot *table, int lay, uint64_t word, const struct centry *c, const struct hot *h) {
+    uint32_t base = (uint32_t)vm.align - 1 + (c->lh < 0 ? (uint32_t)c->lh >> 16 & 0xff : (uint32_t)c->lh & ~1u);
+    if (lay == WIDE || c->type & TF_SLOW || base < vm.align - 1 + 8 || base > UINT16_MAX) return;
+    struct hot *to = hot_at(table, word);
+    *to = *h;
+    to->base = (uint16_t)base;
+    to->shift = c->lh < 0 ? (uint8_t)c->lh & 63 : 0;
+    to->word = (uint32_t)word;
+}
+
 __attribute__((noinline)) const struct hot *object_learn(int lay, uint64_t a, uint64_t word, struct hot *h,
                                                          uint32_t *len, uint64_t *bytes) {
     struct obj o;
@@ -64,14 +79,30 @@ __attribute__((noinline)) const struct hot *object_learn(int lay, uint64_t a, ui
     *len = o.len;
     *bytes = o.bytes;
     hot_fill(h, o.type, o.has_len);
-    const struct centry *c = class_lookup(word);
-    uint32_t base = (uint32_t)vm.align - 1 + (c->lh < 0 ? (uint32_t)c->lh >> 16 & 0xff : (uint32_t)c->lh & ~1u);
-    if (lay != WIDE && !(c->type & TF_SLOW) && base >= vm.align - 1 + 8 && base <= UINT16_MAX) {
-        struct hot *to = hot_at(hots, word);
-        *to = *h;
-        to->base = (uint16_t)base;
-        to->shift = c->lh < 0 ? (uint8_t)c->lh & 63 : 0;
-        to->word = (uint32_t)word;
+    hot_keep(hots, lay, word, class_lookup(word), h);
+    return h;
+}
+
+// The tables may have been given back, if the thread comes late enough: the search ends whatever it finds.
+static const struct centry *look_aside(uint64_t word) {
+    enum { MOST = 4096 };
+    uint64_t i = (word * 0x9e3779b97f4a7c15ull) >> ctab_shift;
+    for (int n = 0; n < MOST; n++, i++) {
+        const struct centry *c = &ctab[i & ctab_mask];
+        uint64_t w = atomic_load_explicit((const _Atomic uint64_t *)&c->word, memory_order_acquire);
+        if (w == word || !w) return w ? c : NULL;
     }
+    return NULL;
+}
+
+__attribute__((noinline)) const struct hot *object_learn_aside(struct hot *table, int lay, uint64_t a, uint64_t word,
+                                                               struct hot *h, uint32_t *len, uint64_t *bytes) {
+    struct obj o;
+    const struct centry *c = word ? look_aside(word) : NULL;
+    if (!c || c->type & ((uint32_t)TF_DEAD | TF_REUSED) || !measure(lay, a, c, c->type & TYPE_MASK, &o)) return NULL;
+    *len = o.len;
+    *bytes = o.bytes;
+    hot_fill(h, o.type, o.has_len);
+    hot_keep(table, lay, word, c, h);
     return h;
 }

@@ -41,16 +41,29 @@ HOT uint64_t word_at(int lay, uint64_t a, uint64_t mark) {
 // h: used when the object's class is not among the hot ones. NULL: not an object that the probe knows.
 const struct hot *object_learn(int lay, uint64_t a, uint64_t word, struct hot *h, uint32_t *len, uint64_t *bytes);
 
-HOT const struct hot *object(int lay, uint64_t a, uint64_t mark, uint64_t round, struct hot *spare, uint32_t *len,
-                             uint64_t *bytes) {
+// The same for a thread of the pool, with a table of its own. NULL: or one that only the VM thread knows.
+const struct hot *object_learn_aside(struct hot *table, int lay, uint64_t a, uint64_t word, struct hot *h,
+                                     uint32_t *len, uint64_t *bytes);
+
+// aside: NULL, or the table of a thread of the pool.
+HOT const struct hot *object_in(struct hot *aside, int lay, uint64_t a, uint64_t mark, uint64_t round,
+                                struct hot *spare, uint32_t *len, uint64_t *bytes) {
+    if (aside && lay == COMPACT && (mark & 3) == 3) return NULL;
     uint64_t word = word_at(lay, a, mark);
-    const struct hot *h = hot_at(hots, word);
-    if (lay == WIDE || !LIKELY(h->word == (uint32_t)word && word)) return object_learn(lay, a, word, spare, len, bytes);
+    const struct hot *h = hot_at(aside ? aside : hots, word);
+    if (lay == WIDE || !LIKELY(h->word == (uint32_t)word && word))
+        return aside ? object_learn_aside(aside, lay, a, word, spare, len, bytes)
+                     : object_learn(lay, a, word, spare, len, bytes);
     // A length is read of instances too where that is inside the smallest object.
     uint32_t n = (lay == NARROW ? rd32((char *)a + 12) : rd32((char *)a + (h->lenmask & 8))) & h->lenmask;
     *len = n;
     *bytes = (h->base + ((uint64_t)n << h->shift)) & round;
     return LIKELY(!(n >> 31)) ? h : NULL;
+}
+
+HOT const struct hot *object(int lay, uint64_t a, uint64_t mark, uint64_t round, struct hot *spare, uint32_t *len,
+                             uint64_t *bytes) {
+    return object_in(NULL, lay, a, mark, round, spare, len, bytes);
 }
 
 #endif

@@ -32,6 +32,8 @@ static bool set_for_test(const char *name, unsigned long long n) {
         opt.slice = n < 1000000 ? n * 1000 : 0;
     else if (!strcmp(name, "late"))
         opt.late = n < 60000 ? (uint32_t)n : 0;
+    else if (!strcmp(name, "crew"))
+        opt.crew = (uint32_t)(n & 15);
     else if (!strcmp(name, "ask"))
         opt.ask = (uint32_t)(n & 3);
     else if (!strcmp(name, "first_type"))
@@ -94,6 +96,7 @@ bool options_parse(const char *s) {
                            .frames = HC_MAX_FRAMES,
                            .interval = 512 << 10,
                            .storm = 50,
+                           .crew = 1,
                            .max_sync = 10000000};
     os_host_switch(opt.disabled, sizeof opt.disabled);
     char *copy = strdup(s ? s : ""), *save = NULL;

@@ -26,6 +26,7 @@ struct options {
     uint32_t first_type;  // a test's: ids of types begin behind it
     uint32_t storm;       // thousandths of ten seconds that recording may take in a storm of full collections; 0: any
     uint32_t ask;         // a test's: the JVM is asked for each stack; 1: in any case, 2: to compare
+    uint32_t crew;        // a test's: 0 no helper threads; 2 and more: crew.c
     uint32_t late;        // a test's: ms until the control thread begins
     enum { NAMES_FOLDED, NAMES_OFF, NAMES_FULL } names; // of threads
     char disabled[256];                                 // while a file of this name is there nothing is recorded

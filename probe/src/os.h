@@ -42,6 +42,7 @@ uint32_t os_pid(void);
 uint64_t os_start_ticks(void);   // when it began, as the agent's shmring.StartTicks counts
 uint64_t os_pid_namespace(void); // 0: there are none
 uint64_t os_memory_left(void);   // what may still be taken, bytes; UINT64_MAX: no limit can be seen
+unsigned os_cpus(void);          // that this process may use, by affinity and quota; Windows: 1
 void os_random(uint8_t b[16]);   // all zero: none was had
 bool os_exists(const char *path);
 void os_host_switch(char *path, size_t n); // the default of the option disabled=

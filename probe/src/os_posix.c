@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "guard.h"
+#include "pool.h"
 
 static unsigned keys; // of thread-specific storage: glibc has 1,024, musl 128, and musl checks no key that is too large
 
@@ -113,6 +114,42 @@ uint64_t os_memory_left(void) {
     return left;
 }
 
+// What a quota of CPU time allows, of this cgroup or the container's; UINT64_MAX: it has none.
+static uint64_t quota_of(bool v2, const char *group) {
+    char path[600], b[64];
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s%s/cpu.%s", v2 ? "" : "/cpu", group, v2 ? "max" : "cfs_quota_us");
+    if (content(path, b, sizeof b) <= 0) return UINT64_MAX;
+    uint64_t quota = strtoull(b, NULL, 10), period = 0; // "max" is 0
+    if (b[0] == '-' || !quota) return UINT64_MAX;
+    if (v2) {
+        const char *second = strchr(b, ' ');
+        period = second ? strtoull(second, NULL, 10) : 0;
+    } else {
+        snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", group);
+        period = number_in(path);
+    }
+    return period ? quota / period : UINT64_MAX;
+}
+
+unsigned os_cpus(void) {
+    uint64_t set[128] = {0}, cpus = 0, most = UINT64_MAX;
+    long n = syscall(SYS_sched_getaffinity, 0, sizeof set, set);
+    for (long i = 0; i < n / 8; i++) cpus += (uint64_t)__builtin_popcountll(set[i]);
+    char b[4096], *save = NULL;
+    content("/proc/self/cgroup", b, sizeof b);
+    for (char *line = strtok_r(b, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char *path = strrchr(line, ':');
+        bool v2 = !strncmp(line, "0::", 3);
+        bool v1 = strstr(line, ":cpu:") || strstr(line, ":cpu,") || strstr(line, ",cpu:");
+        if (!path || strlen(path) > 400 || (!v2 && !v1)) continue;
+        for (int own = 0; own < 2; own++) {
+            uint64_t q = quota_of(v2, own ? "" : path + 1);
+            if (q < most) most = q;
+        }
+    }
+    return (unsigned)(cpus < most ? cpus : most);
+}
+
 void os_random(uint8_t b[16]) {
     if (syscall(SYS_getrandom, b, 16, 0) != 16) memset(b, 0, 16);
 }
@@ -156,6 +193,7 @@ static void on_fault(int no, int sig, siginfo_t *si, void *uc) {
         violated_at = (uint64_t)si->si_addr;
         siglongjmp(guard_env, 1);
     }
+    pool_fault();
     // Another thread's fault belongs to the JVM (stack banging, SafeFetch): hand it on.
     struct sigaction *o = &guards[sig == SIGBUS].before[no];
     if (o->sa_flags & SA_SIGINFO)
@@ -176,6 +214,11 @@ static bool is_ours(const struct sigaction *a, int no) {
 }
 
 static void guard_set(struct guard_of *g) {
+    struct sigaction is;
+    if (g->set) { // a thread of the pool was late, so ours stayed
+        if (!sigaction(g->sig, NULL, &is) && is_ours(&is, g->no)) return;
+        g->no++; // somebody has built on it
+    }
     if (g->no == GUARDS)
         violation("other agents keep replacing the signal handler during collections", (uint64_t)g->sig);
     struct sigaction a, *before = &g->before[g->no], was;
@@ -209,8 +252,14 @@ void guard_arm(void) {
 
 void guard_disarm(void) {
     if (!armed) return;
-    for (int i = 0; i < 2; i++) guard_unset(&guards[i]);
+    pool_close();
     armed = 0;
+    guard_put_back();
+}
+
+void guard_put_back(void) {
+    if (armed || !pool_quiet()) return;
+    for (int i = 0; i < 2; i++) guard_unset(&guards[i]);
 }
 
 _Noreturn void guard_leave(void) { siglongjmp(guard_env, 2); }

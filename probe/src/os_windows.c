@@ -90,6 +90,7 @@ uint64_t os_memory_left(void) {
                                     : UINT64_MAX; // what may still be promised, to this process too
 }
 
+unsigned os_cpus(void) { return 1; } // more would be of use to the pool alone, which is not there
 void os_random(uint8_t b[16]) {
     for (int i = 0; i < 16; i += 4) {
         unsigned v = 0;
@@ -175,6 +176,7 @@ void guard_arm(void) {
 }
 
 void guard_disarm(void) { armed_thread = 0; }
+void guard_put_back(void) {}
 
 _Noreturn void guard_leave(void) { __builtin_longjmp(guard_env, 1); }
 

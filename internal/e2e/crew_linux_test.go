@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var walksLine = regexp.MustCompile(`walks: (\d+) ranges by helper threads, (\d+) by the VM thread, (\d+) differ`)
+
+// TestHelperThreads: threads of the probe list regions of G1 beside the VM thread. What they write is what it would
+// have written, and one that faults, is late, hangs or dies costs only time.
+func TestHelperThreads(t *testing.T) {
+	t.Parallel()
+	if runtime.NumCPU() < 2 {
+		t.Skip("not run: helper threads (one CPU)")
+	}
+	for _, c := range []struct {
+		name, crew string
+		helps      bool // ranges that a thread has listed are used
+	}{
+		{"compare", "2", true}, {"fault", "3", false}, {"late", "4", false}, {"straggle", "5", false},
+		{"hang", "6", false}, {"die", "7", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			one := func(t *testing.T, major int, gc string) {
+				p := crewProgram(major, gc, "crew="+c.crew)
+				r := p.start(t)
+				r.finish(t)
+				rec := checkCount(t, r)
+				verify(t, rec.dir, 1)
+				m := walksLine.FindStringSubmatch(r.stderr.String())
+				if m == nil {
+					t.Fatalf("no line about helper threads: %s", r.stderr.String())
+				}
+				if m[3] != "0" || (m[1] != "0") != c.helps || m[2] == "0" {
+					t.Errorf("%s", m[0])
+				}
+			}
+			if c.helps {
+				eachPair(t, []int{17, 25}, []string{"G1"}, one)
+			} else {
+				somePair(t, "helper threads "+c.name, []int{17, 25}, []string{"G1"}, one)
+			}
+		})
+	}
+	t.Run("checked", func(t *testing.T) {
+		p := crewProgram(25, "G1", "crew=2")
+		p.opts = append(p.opts, "-Xcheck:jni")
+		r := p.start(t)
+		r.finish(t)
+		silent(t, r)
+		if walksLine.MatchString(r.stderr.String()) {
+			t.Error("helper threads with -Xcheck:jni")
+		}
+	})
+}
+
+func crewProgram(major int, gc, probe string) program {
+	p := program{major: major, gc: gc, heap: "64m", main: "Collect", args: []string{"30"}, probe: probe,
+		flags: []string{"--overhead-cpu", "0", "--max-sync-pause", "10s"}}
+	if major == 25 {
+		p.opts = []string{"-XX:+UseCompactObjectHeaders"}
+	}
+	return p
+}
+
+// walkers counts the helper threads of a process.
+func walkers(pid int) int {
+	tasks, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/comm")
+	n := 0
+	for _, f := range tasks {
+		if b, _ := os.ReadFile(f); strings.HasPrefix(string(b), "heapcam walk") {
+			n++
+		}
+	}
+	return n
+}
+
+// TestHelperThreadsEnd: detaching ends them, and the next recording has its own.
+func TestHelperThreadsEnd(t *testing.T) {
+	t.Parallel()
+	needReader(t)
+	if runtime.NumCPU() < 2 {
+		t.Skip("not run: helper threads (one CPU)")
+	}
+	d := newDaemon(t, "--max-trace-size", "1MiB", "--emergency", "off")
+	d.start(t)
+	file := filepath.Join(t.TempDir(), "end")
+	p := program{major: 17, gc: "G1", heap: "64m", main: "Until", args: []string{file, "2000", "5"}}
+	r := p.plain(t)
+	await(t, "pid", func() bool { return r.pid() > 0 })
+	for i := range 3 {
+		if errs, code := d.attach(t, r.pidText()); code != 0 {
+			t.Fatalf("attach %d: status %d: %s", i, code, errs)
+		}
+		await(t, fmt.Sprintf("helper threads %d", i), func() bool { return walkers(r.pid()) > 0 })
+		if _, errs, code := heapcam(t, "detach", r.pidText(), "--socket", d.sock); code != 0 {
+			t.Fatalf("detach %d: status %d: %s", i, code, errs)
+		}
+		await(t, fmt.Sprintf("their end %d", i), func() bool { return walkers(r.pid()) == 0 })
+	}
+	r.end(t, file)
+	d.stop(t)
+}

@@ -1,0 +1,276 @@
+//go:build ignore
+
+// crew.c: crew.h. The VM thread goes up from the first range, the crew down from the last one. Who has a range is in
+// its state: FREE -> MAIN or CREW; CREW -> DONE by the crew, or MAIN by the VM thread, which does not wait. One atomic
+// exchange decides.
+#include "crew.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "guard.h"
+#include "heapcam_abi.h"
+#include "log.h"
+#include "marks.h"
+#include "object.h"
+#include "options.h"
+#include "os.h"
+#include "pool.h"
+#include "recording.h"
+#include "tokens.h"
+
+enum { FREE, MAIN, CREW, DONE };
+enum { ALL, GRAVES, MARKS }; // as in walk_list.c
+
+struct unit {
+    uint64_t lo, hi, seen;
+    const uint64_t *bits; // with MARKS
+    uint32_t how;
+    _Atomic uint32_t state;
+    // By who has it, before DONE:
+    const uint8_t *tokens;
+    const struct grave *graves; // that were found; they lie downwards
+    uint64_t n, ngraves;        // bytes, graves
+    uint64_t objects, bytes;
+};
+struct grave {
+    uint64_t lo, hi;
+};
+
+// What one of the crew has: its memory, its classes.
+static struct mate {
+    uint8_t *buffer;
+    uint64_t used; // bytes at its beginning and, for graves, at its end; of this job
+    uint64_t most;
+    struct hot *hots;
+} mates[POOL_MOST];
+enum { BUFFER = 16 << 20, KEPT = 1 << 20, TABLE = HOTS * sizeof(struct hot) };
+
+// Of the job that is open. Written by the VM thread while all of the crew sleep.
+static struct unit *units;
+static uint32_t nunits, most_units, taken; // taken: by crew_took
+static _Atomic int64_t top;                // the crew takes the range below it
+
+// A test's (option crew): how many ranges were used, and how many were not what the VM thread would have written.
+static PER_RECORDING uint64_t used_units, own_units, differ;
+// With TEST_TURNS: the shortest listing without a crew and with one, ns.
+static PER_RECORDING uint64_t began, shortest[2] = {UINT64_MAX, UINT64_MAX};
+static PER_RECORDING bool with;
+
+enum { TEST_COMPARE = 2, TEST_FAULT, TEST_LATE, TEST_STRAGGLE, TEST_HANG, TEST_DIE, TEST_TURNS };
+
+// ---- the crew's side -----------------------------------------------------------------------------
+static void test_at_work(uint64_t bad) {
+    if (opt.crew == TEST_FAULT) (void)rd64((void *)(uintptr_t)bad);
+    if (opt.crew == TEST_LATE || opt.crew == TEST_STRAGGLE) os_sleep_us(30000);
+    while (opt.crew == TEST_HANG) os_sleep_us(10000);
+    if (opt.crew == TEST_DIE) pool_die();
+}
+
+// Like list of walk_list.c. False: the VM thread has to do it.
+HOT bool list_unit(int lay, int how, struct mate *m, struct unit *u, uint32_t job) {
+    enum { LOOKS = 512 }; // objects between two looks at the job
+    const uint64_t round = ~(vm.align - 1), hi = u->hi, seen = u->seen, *bits = u->bits;
+    uint8_t *const begin = m->buffer + m->used, *p = begin;
+    struct grave *const last = (struct grave *)(void *)(m->buffer + m->most), *g = last;
+    struct hot spare;
+    uint64_t a = u->lo, n = 0, dead = 0;
+    uint32_t look = LOOKS;
+    while (a < hi) {
+        uint32_t len;
+        uint64_t size;
+        __builtin_prefetch((void *)(a + AHEAD));
+        if (!LIKELY((uint8_t *)g - p > 2 * TOKEN + (int64_t)sizeof *g)) return false;
+        if (!LIKELY(--look)) {
+            if (!pool_works(job) && opt.crew != TEST_STRAGGLE) return false;
+            look = LOOKS;
+        }
+        if ((how == GRAVES && is_grave(a)) || (how == MARKS && a < seen && !LIKELY(is_marked(bits, a)))) {
+            uint64_t next = how == GRAVES ? a + 8 * grave_words(a, hi) : marked_from(bits, a, seen);
+            if (how == MARKS) *--g = (struct grave){a, next};
+            *p++ = HC_LIST_SKIP;
+            p = leb_long(p, (next - a) >> 3);
+            dead += next - a;
+            a = next;
+            if (a == hi) break;
+        }
+        const struct hot *o = object_in(m->hots, lay, a, rd64((void *)a), round, &spare, &len, &size);
+        if (!LIKELY(o && size <= hi - a)) return false;
+        p = put4(p, o->list, o->nlist);
+        p = put_len(p, o, len);
+        a += size;
+        n++;
+    }
+    *p++ = HC_LIST_END;
+    if (how == MARKS && marks_clean && seen == hi && marks_in(bits, u->lo, hi) != n) return false;
+    u->tokens = begin, u->n = (uint64_t)(p - begin);
+    u->graves = g, u->ngraves = (uint64_t)(last - g);
+    u->objects = n, u->bytes = hi - u->lo - dead;
+    uint32_t mine = CREW;
+    if (!atomic_compare_exchange_strong(&u->state, &mine, DONE)) return false;
+    m->used = (uint64_t)(p - m->buffer);
+    m->most = (uint64_t)((uint8_t *)g - m->buffer);
+    return true;
+}
+
+static void work(unsigned who) {
+    const uint32_t job = atomic_load(&pool_job);
+    struct mate *m = &mates[who];
+    if (!job) return;
+    m->used = 0, m->most = BUFFER;
+    memset(m->hots, 0, TABLE); // classes may have gone since the last job
+    for (int64_t i; pool_works(job) && (i = atomic_fetch_sub(&top, 1) - 1) >= 0;) {
+        struct unit *u = &units[i];
+        uint32_t none = FREE;
+        if (!atomic_compare_exchange_strong(&u->state, &none, CREW)) return; // the VM thread has all that is below
+        if (opt.crew > TEST_COMPARE) test_at_work(u->lo & 0xff8);
+#define ANY(lay) list_unit(lay, ALL, m, u, job)
+#define KNOWN(lay) list_unit(lay, GRAVES, m, u, job)
+#define ASKED(lay) list_unit(lay, MARKS, m, u, job)
+        (void)(u->how == MARKS ? FOR_LAYOUT(ASKED) : u->how == GRAVES ? FOR_LAYOUT(KNOWN) : FOR_LAYOUT(ANY));
+#undef ANY
+#undef KNOWN
+#undef ASKED
+    }
+}
+
+// Between jobs: what a large listing took is given back.
+static void rest(unsigned who) {
+    struct mate *m = &mates[who];
+    if (m->used > KEPT) os_give_back(m->buffer + KEPT, m->used - KEPT);
+    m->used = 0;
+}
+
+// ---- the VM thread's side ------------------------------------------------------------------------
+// A test's: what the VM thread has written instead of u.
+static struct {
+    const struct unit *u;
+    const struct enc *e;
+    const uint8_t *from;
+    const uint64_t *sum[2];
+    uint64_t was[2];
+} cmp;
+
+static void compare(void) {
+    const struct unit *u = cmp.u;
+    cmp.u = NULL;
+    if (!u || cmp.e->over) return;
+    uint64_t n = (uint64_t)(cmp.e->p - cmp.from);
+    bool same = n > u->n && n - u->n <= 10 && !memcmp(cmp.e->p - u->n, u->tokens, u->n) &&
+                *cmp.sum[0] - cmp.was[0] == u->objects && *cmp.sum[1] - cmp.was[1] == u->bytes;
+    differ += !same;
+}
+
+// A thread that wakes up takes 50 to 100 us to do so, and what it wrote is copied: below some 2 ms that is no gain.
+enum { WORTH = 16 << 20 }; // bytes
+
+bool crew_call(uint64_t bytes) {
+    nunits = taken = 0;
+    cmp.u = NULL;
+    began = bytes >= 8 * (uint64_t)WORTH && opt.crew == TEST_TURNS ? now_ns() : 0;
+    if (began && (with = !with)) return false;
+    return (bytes >= WORTH || opt.crew >= TEST_COMPARE) && pool_ready() && units;
+}
+
+void crew_add(uint64_t lo, uint64_t hi) {
+    if (lo == hi || nunits == most_units) return;
+    struct unit *u = &units[nunits++];
+    u->lo = lo, u->hi = hi, u->seen = lo, u->bits = NULL;
+    u->how = graves_ask(lo) ? MARKS : graves_at(lo) ? GRAVES : ALL;
+    if (u->how == MARKS) u->bits = marks_of(lo, hi, &u->seen);
+    atomic_store_explicit(&u->state, FREE, memory_order_relaxed);
+}
+
+void crew_start(void) {
+    atomic_store_explicit(&top, nunits, memory_order_relaxed);
+    if (nunits > 1) pool_open();
+}
+
+void crew_stop(void) {
+    compare();
+    pool_close();
+    uint64_t took = now_ns() - began;
+    if (began && took < shortest[with]) shortest[with] = took;
+    nunits = 0;
+}
+
+static bool adopt(struct walker *w, const struct unit *u) {
+    struct enc *e = w->e;
+    if (e->over || (uint64_t)(e->end - e->p) < u->n + (uint64_t)2 * TOKEN || (list_until && now_ns() > list_until))
+        return false; // the VM thread's walk says which
+    put_s(e, (int64_t)(WORD(u->lo) - w->prev_end));
+    memcpy(e->p, u->tokens, u->n);
+    e->p += u->n;
+    w->prev_end = WORD(u->hi);
+    for (uint64_t i = 0; i < u->ngraves; i++) grave_dig(u->graves[i].lo, u->graves[i].hi);
+    if (u->how == MARKS) graves_asked(u->lo);
+    return true;
+}
+
+bool crew_took(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes) {
+    compare();
+    if (lo == hi || taken >= nunits) return false;
+    struct unit *u = &units[taken];
+    if (u->lo != lo || u->hi != hi) return false;
+    taken++;
+    uint32_t was = atomic_load_explicit(&u->state, memory_order_acquire);
+    while (was != DONE && !atomic_compare_exchange_weak(&u->state, &was, MAIN)) {}
+    if (was == DONE && opt.crew == TEST_COMPARE) {
+        cmp.u = u, cmp.e = w->e, cmp.from = w->e->p;
+        cmp.sum[0] = objects, cmp.sum[1] = bytes;
+        cmp.was[0] = *objects, cmp.was[1] = *bytes;
+        return used_units++, false;
+    }
+    if (was != DONE || !adopt(w, u)) return own_units++, false;
+    used_units++;
+    *objects += u->objects;
+    *bytes += u->bytes;
+    return true;
+}
+
+// ---- begin and end -------------------------------------------------------------------------------
+static bool get_memory(unsigned n) {
+    most_units = heapmap()->areas();
+    units = os_sparse(most_units * sizeof *units);
+    bool ok = units;
+    for (unsigned i = 0; i < n; i++) {
+        mates[i].buffer = os_sparse(BUFFER);
+        mates[i].hots = os_memory(TABLE);
+        ok = ok && mates[i].buffer && mates[i].hots;
+    }
+    return ok;
+}
+
+static void give_memory_back(void) {
+    for (unsigned i = 0; i < POOL_MOST; i++) {
+        if (mates[i].buffer) os_release(mates[i].buffer, BUFFER);
+        if (mates[i].hots) os_release(mates[i].hots, TABLE);
+        mates[i] = (struct mate){NULL, 0, 0, NULL};
+    }
+    if (units) os_release(units, most_units * sizeof *units);
+    units = NULL;
+}
+
+void crew_begin(void) {
+    unsigned n = os_cpus();
+    n = n > POOL_MOST ? POOL_MOST : n ? n - 1 : 0;
+    if (!n && opt.crew > 1) n = 1;
+    if (units || !opt.crew || !n || guard_without_handler || !vm_has_regions()) return;
+    if (!get_memory(n) || !pool_begin(n, work, rest)) give_memory_back();
+}
+
+void crew_report(void) {
+    if (opt.crew > 1 && units)
+        log_line("walks: %llu ranges by helper threads, %llu by the VM thread, %llu differ; shortest: %llu us, alone "
+                 "%llu us",
+                 (unsigned long long)used_units, (unsigned long long)own_units, (unsigned long long)differ,
+                 (unsigned long long)shortest[0] / 1000, (unsigned long long)shortest[1] / 1000);
+}
+
+void crew_end(void) {
+    crew_report();
+    if (!pool_end()) return; // one of the crew has not ended: what it may read stays
+    guard_put_back();
+    give_memory_back();
+}
