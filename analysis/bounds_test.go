@@ -1,14 +1,15 @@
 package analysis
 
 import (
-	"github.com/heapcam/heapcam/analysis/leak"
 	"slices"
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis/analysistest"
 	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/classify/grouping"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -78,7 +79,7 @@ func TestSameBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.Tree.Walk(func(path []string, n *classify.Node) bool {
+		g.Tree.Walk(func(path []string, n *grouping.Node) bool {
 			if len(path) == 2 && n.Key == classify.SiteUnknown && rows[path[0]] == 1 && stacks[path[0]] <= 1 {
 				got := bounds{n.Objects, n.Objects, n.Objects, n.Bytes, n.Bytes, n.Bytes}
 				if n.Estimated {

@@ -4,7 +4,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/classify/grouping"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -18,7 +18,7 @@ func (g *Grouping) WriteCSV(w io.Writer) error {
 		}
 		return v
 	}
-	g.Tree.Walk(func(path []string, n *classify.Node) bool {
+	g.Tree.Walk(func(path []string, n *grouping.Node) bool {
 		out.Row(len(path), strings.Join(path, " / "), n.Key, n.Objects, n.Bytes, n.Estimated, n.Samples,
 			or(n.ObjLow, n.Objects), or(n.ObjHigh, n.Objects), or(n.BytesLow, n.Bytes), or(n.BytesHigh, n.Bytes))
 		return true

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/classify/grouping"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -35,9 +36,9 @@ type Change struct {
 	Unclear   uint64 `json:"unclear,omitempty"`
 	Estimated bool   `json:"estimated,omitempty"`
 	// garbage at the first collection; null: not known
-	DeadBefore *classify.Dead `json:"dead_before,omitempty"`
+	DeadBefore *grouping.Dead `json:"dead_before,omitempty"`
 	// garbage at the second collection; null: not known
-	DeadAfter *classify.Dead `json:"dead_after,omitempty"`
+	DeadAfter *grouping.Dead `json:"dead_after,omitempty"`
 }
 
 // Changes are the three counts, of objects or of bytes.
@@ -230,7 +231,7 @@ func (d *differ) report(r *heap.View, c1, c2 *heap.Collection, f1, f2 []heap.Fol
 			ts[i].GC = c1.GC
 		}
 	}
-	tree, err := classify.Build(w, ts, d.by, d.filters)
+	tree, err := grouping.Build(w, ts, d.by, d.filters)
 	if err != nil {
 		return nil, err
 	}
@@ -261,11 +262,11 @@ type notDiff string
 func (e notDiff) Error() string { return string(e) }
 
 // change makes the figures of a node.
-func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[sizeKey]*diffStratum) *Change {
-	parts, was, now := make([]classify.Figure, numParts), n.Was, n.Now
+func (d *DiffReport) change(n *grouping.Node, ts []classify.Tuple, strata map[sizeKey]*diffStratum) *Change {
+	parts, was, now := make([]grouping.Figure, numParts), n.Was, n.Now
 	copy(parts, n.Parts)
 	if n.Parts == nil { // all tuples are of part 0
-		parts[partDied] = classify.Figure{Objects: n.Objects, Bytes: n.Bytes, ObjLow: n.Objects,
+		parts[partDied] = grouping.Figure{Objects: n.Objects, Bytes: n.Bytes, ObjLow: n.Objects,
 			ObjHigh: n.Objects, BytesLow: n.Bytes, BytesHigh: n.Bytes}
 		was = parts[partDied]
 	}
@@ -274,8 +275,8 @@ func (d *DiffReport) change(n *classify.Node, ts []classify.Tuple, strata map[si
 		below = n.Tuples()
 	}
 	objects, bytes, unclear := unmatchedOf(below, ts, strata)
-	ofObjects := func(f *classify.Figure) Range { return Range{f.Objects, f.ObjLow, f.ObjHigh} }
-	ofBytes := func(f *classify.Figure) Range { return Range{f.Bytes, f.BytesLow, f.BytesHigh} }
+	ofObjects := func(f *grouping.Figure) Range { return Range{f.Objects, f.ObjLow, f.ObjHigh} }
+	ofBytes := func(f *grouping.Figure) Range { return Range{f.Bytes, f.BytesLow, f.BytesHigh} }
 	c := &Change{Key: n.Key, Unclear: uint64(unclear),
 		Objects: d.changes(parts, &was, &now, ofObjects, objects),
 		Bytes:   d.changes(parts, &was, &now, ofBytes, bytes)}
@@ -350,14 +351,14 @@ func unmatchedOf(
 
 // Bury says how much of each group was garbage at the two collections: in trees of GroupApart with the same classifiers
 // and filters, nil if that is not known. Spaces have other names there: by space it is said of all together.
-func (d *DiffReport) Bury(before, after *classify.Node) {
-	put := func(tree *classify.Node, set func(*Change, *classify.Dead)) {
+func (d *DiffReport) Bury(before, after *grouping.Node) {
+	put := func(tree *grouping.Node, set func(*Change, *grouping.Dead)) {
 		if tree == nil {
 			return
 		}
-		at := map[string]*classify.Dead{}
+		at := map[string]*grouping.Dead{}
 		key := func(path []string) string { return strings.Join(path, "\x00") }
-		tree.Walk(func(path []string, n *classify.Node) bool {
+		tree.Walk(func(path []string, n *grouping.Node) bool {
 			if at[key(path)] == nil {
 				at[key(path)] = n.Dead
 			}
@@ -367,7 +368,7 @@ func (d *DiffReport) Bury(before, after *classify.Node) {
 		walk = func(path []string, c *Change) {
 			x := at[key(path)]
 			if x == nil {
-				x = &classify.Dead{}
+				x = &grouping.Dead{}
 			}
 			if set(c, x); d.bySpace {
 				return
@@ -378,17 +379,17 @@ func (d *DiffReport) Bury(before, after *classify.Node) {
 		}
 		walk(nil, d.Tree)
 	}
-	put(before, func(c *Change, x *classify.Dead) { c.DeadBefore = x })
-	put(after, func(c *Change, x *classify.Dead) { c.DeadAfter = x })
+	put(before, func(c *Change, x *grouping.Dead) { c.DeadBefore = x })
+	put(after, func(c *Change, x *grouping.Dead) { c.DeadAfter = x })
 }
 
 // changes makes the figures of objects or bytes, which get takes from a part's.
 // Before and after are what a grouping of each state says (was and now). Where they are estimates what is permanent
 // is less sure than both, so that died and born are what they leave.
 func (d *DiffReport) changes(
-	parts []classify.Figure,
-	was, now *classify.Figure,
-	get func(*classify.Figure) Range,
+	parts []grouping.Figure,
+	was, now *grouping.Figure,
+	get func(*grouping.Figure) Range,
 	u unmatched,
 ) (to Changes) {
 	sub := func(x uint64, y float64) uint64 { return x - min(x, uint64(y)) }

@@ -9,6 +9,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/classify/grouping"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -24,7 +25,7 @@ type Grouping struct {
 	Exact   bool           `json:"exact"` // no figure is an estimate
 	Objects uint64         `json:"objects"`
 	Bytes   uint64         `json:"bytes"`
-	Tree    *classify.Node `json:"tree"`
+	Tree    *grouping.Node `json:"tree"`
 
 	Tuples []classify.Tuple `json:"-"`
 }
@@ -159,7 +160,7 @@ func Group(
 }
 
 // GroupApart is Group of a state that has the labels of a reference listing (World.Refs): it also says how much of each
-// group is garbage (classify.Node.Dead).
+// group is garbage (grouping.Node.Dead).
 func GroupApart(
 	r *heap.View,
 	c *heap.Collection,
@@ -177,7 +178,7 @@ func GroupApart(
 	if err != nil {
 		return nil, err
 	}
-	dead, err := classify.Build(w, ts, by, append(slices.Clip(filters), classify.Garbage()))
+	dead, err := grouping.Build(w, ts, by, append(slices.Clip(filters), classify.Garbage()))
 	if err != nil {
 		return nil, err
 	}
@@ -194,13 +195,13 @@ func GroupTuples(
 	by []classify.Classifier,
 	filters []classify.Filter,
 ) (*Grouping, error) {
-	tree, err := classify.Build(w, ts, by, filters)
+	tree, err := grouping.Build(w, ts, by, filters)
 	if err != nil {
 		return nil, err
 	}
 	g := newGrouping(r, c, tree, by, filters)
 	g.Tree, g.Tuples = tree, ts
-	tree.Walk(func(_ []string, n *classify.Node) bool {
+	tree.Walk(func(_ []string, n *grouping.Node) bool {
 		g.Exact = g.Exact && !n.Estimated
 		return g.Exact
 	})
@@ -216,8 +217,8 @@ func OpenTuples(
 	ts []classify.Tuple,
 	by []classify.Classifier,
 	filters []classify.Filter,
-) (*Grouping, *classify.Tree, error) {
-	t, err := classify.Begin(w, ts, by, filters)
+) (*Grouping, *grouping.Tree, error) {
+	t, err := grouping.Begin(w, ts, by, filters)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -230,7 +231,7 @@ func OpenTuples(
 func newGrouping(
 	r *heap.Symbols,
 	c *heap.Collection,
-	root *classify.Node,
+	root *grouping.Node,
 	by []classify.Classifier,
 	filters []classify.Filter,
 ) *Grouping {
@@ -261,7 +262,7 @@ type ListedObject struct {
 // the tree itself keeps no objects.
 func (g *Grouping) List(
 	r *heap.View,
-	n *classify.Node,
+	n *grouping.Node,
 	spaces []heap.SpaceAt,
 	by []classify.Classifier,
 	filters []classify.Filter,

@@ -14,6 +14,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/classify/grouping"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -240,7 +241,7 @@ func (n *refNode) child(left int, key string) *refNode {
 }
 
 // differs says how a tree is not the reference's, "" if it is.
-func differs(n *classify.Node, want *refNode, levels int, at string) string {
+func differs(n *grouping.Node, want *refNode, levels int, at string) string {
 	if n.Objects != want.objects || n.Bytes != want.bytes || n.Estimated {
 		return fmt.Sprintf("%s: %d objects, %d bytes (estimated %v), reference %d, %d", at, n.Objects, n.Bytes,
 			n.Estimated, want.objects, want.bytes)
@@ -375,7 +376,7 @@ func TestGroupEstimates(t *testing.T) {
 			if g.Objects != uint64(r.State.Objects()) || g.Bytes != r.State.Bytes() {
 				t.Fatalf("%d objects, %d bytes of %d, %d", g.Objects, g.Bytes, r.State.Objects(), r.State.Bytes())
 			}
-			g.Tree.Walk(func(path []string, n *classify.Node) bool {
+			g.Tree.Walk(func(path []string, n *grouping.Node) bool {
 				if n.Estimated {
 					estimated++
 					if *n.ObjLow > n.Objects+1 || *n.ObjHigh+1 < n.Objects || *n.BytesLow > n.Bytes+1 ||

@@ -12,6 +12,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/classify/grouping"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -121,8 +122,8 @@ func TrendStates(
 		return nil, ErrRefs
 	}
 	t := newTrend()
-	if by, filters := again(); classify.Outlines(by, filters) {
-		t.outline, t.sampling = classify.NewOutline(by, filters), samples
+	if by, filters := again(); grouping.Outlines(by, filters) {
+		t.outline, t.sampling = grouping.NewOutline(by, filters), samples
 		for _, b := range by {
 			t.rep.By = append(t.rep.By, b.Name)
 		}
@@ -179,7 +180,7 @@ type sums struct {
 	r    *heap.View
 	c    *heap.Collection
 	rest []classify.Tuple // without a sample
-	classify.Sampled
+	grouping.Sampled
 	at  []int32 // by kind: 1 + its place in Seen
 	err error
 }
@@ -190,7 +191,7 @@ type trending struct {
 	rows   map[string]*TrendRow
 	failed error
 
-	outline  *classify.Outline // or nil
+	outline  *grouping.Outline // or nil
 	groups   []*TrendRow       // of the outline
 	sites    bool              // it looks at samples
 	sampling *heap.Sampling
@@ -222,7 +223,7 @@ func (t *trending) group(
 	}
 	t.rep.By, t.rep.Where = g.By, g.Where
 	t.point(r.Symbols, c, g.Objects, g.Bytes, g.Exact)
-	g.Tree.Walk(func(path []string, x *classify.Node) bool {
+	g.Tree.Walk(func(path []string, x *grouping.Node) bool {
 		if len(path) == 0 {
 			return true
 		}
@@ -248,7 +249,7 @@ func (t *trending) count(s *sums) {
 	}
 	if s.err == nil {
 		w, _ := World(s.r, s.c)
-		var fs []classify.GroupFigure
+		var fs []grouping.GroupFigure
 		if fs, s.err = t.outline.Figures(w, s.rest, &s.Sampled); s.err == nil {
 			t.figures(s.r.Symbols, s.c, fs)
 			return
@@ -276,7 +277,7 @@ func (t *trending) sum(s *sums, r *heap.View, c *heap.Collection) {
 			s.at = append(s.at, make([]int32, grow)...)
 		}
 		if s.at[k] == 0 {
-			s.Seen, s.Sums = append(s.Seen, k), append(s.Sums, classify.SampledSum{})
+			s.Seen, s.Sums = append(s.Seen, k), append(s.Sums, grouping.SampledSum{})
 			s.at[k] = int32(len(s.Seen))
 		}
 		x := &s.Sums[s.at[k]-1]
@@ -303,7 +304,7 @@ func (t *trending) sum(s *sums, r *heap.View, c *heap.Collection) {
 }
 
 // figures takes in what the groups of the outline have.
-func (t *trending) figures(r *heap.Symbols, c *heap.Collection, fs []classify.GroupFigure) {
+func (t *trending) figures(r *heap.Symbols, c *heap.Collection, fs []grouping.GroupFigure) {
 	exact := true
 	for _, f := range fs {
 		exact = exact && !f.Estimated

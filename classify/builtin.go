@@ -131,7 +131,7 @@ func stateBuiltins() []builtin {
 			one(AttrSite, func(w *World, t *Tuple) string {
 				switch {
 				case !t.Sampled:
-					return w.noSite(t)
+					return w.NoSite(t)
 				case t.WObjects.Sum <= float64(t.Objects):
 					return "exact"
 				}
@@ -206,7 +206,7 @@ func makeSite(args []string) (Classifier, error) {
 // site gives the first n frames of where t was allocated.
 func (w *World) site(t *Tuple, n int) []string {
 	if !t.Sampled {
-		return []string{w.noSite(t)}
+		return []string{w.NoSite(t)}
 	}
 	s := w.Stack(t.Frame)
 	if len(s) == 0 {
@@ -332,7 +332,7 @@ func (w *World) loader(t *Tuple) string {
 
 func (w *World) thread(t *Tuple) string {
 	if !t.Sampled {
-		return w.noSite(t)
+		return w.NoSite(t)
 	}
 	th, ok := w.Threads[t.Thread]
 	switch {

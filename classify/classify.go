@@ -1,5 +1,5 @@
-// Package classify groups the objects of a heap state by classifiers (ICPE'18): any list of them gives a tree with
-// objects and bytes at every node.
+// Package classify says to which groups the objects of a heap state belong, by classifiers (ICPE'18): any list of them
+// gives a tree (package grouping).
 //
 // Terms: a *tuple* is the distinct combination of the properties that the classifiers in use look at, with the number
 // of objects that have it; a *classifier* gives keys for a tuple; its *cardinality* says what the keys mean: one key,
@@ -8,11 +8,7 @@
 // began and were not sampled.
 //
 // Invariants: classifiers see tuples, never objects, so that their cost does not grow with the heap (ICPE'18 §4,
-// mapping); a node's figures are those of the objects below it, each counted once, whatever the cardinality of the
-// levels below. Levels that do not look at sites are exact. A level that does is estimated from the samples that live,
-// each standing for as many objects as its weight says; within a type the estimates never exceed what the level above
-// has (stats.Total.Fit), and what remains has an unknown site or is older than the recording. At sampling interval 0
-// every object is a sample and all levels are exact.
+// mapping).
 //
 // It imports nothing but the vocabulary and statistics, reads no files except those of features and user-defined
 // classifiers, and knows no heap: who calls it folds the objects (heap.View.Fold, analysis).
@@ -252,16 +248,16 @@ func (w *World) Stack(frame uint64) []string {
 	return out
 }
 
-// before says whether an object without a sample may have been there before anything was sampled, as far as the
+// Before says whether an object without a sample may have been there before anything was sampled, as far as the
 // recording tells: it stood when the window began. Of a JVM that was sampled from its start nothing was: sync points
 // carry the samples of what their ring file does not have.
-func (w *World) before(t *Tuple) bool {
+func (w *World) Before(t *Tuple) bool {
 	return !w.AtStart && uint64(t.Birth) <= w.First
 }
 
-// noSite is the key of what has no sample.
-func (w *World) noSite(t *Tuple) string {
-	if w.before(t) {
+// NoSite is the key of what has no sample.
+func (w *World) NoSite(t *Tuple) string {
+	if w.Before(t) {
 		return BeforeRecording
 	}
 	return SiteUnknown

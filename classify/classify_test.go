@@ -1,4 +1,4 @@
-package classify
+package classify_test
 
 import (
 	"errors"
@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis/stats"
+	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/classify/grouping"
 	"github.com/heapcam/heapcam/trace"
 )
 
 // shop is a small heap: two sites of carts, one of arrays, strings without a sample, and a type without a package.
-func shop() (*World, []Tuple) {
-	w := &World{GC: 10, First: 2, Types: map[uint64]trace.Type{
+func shop() (*classify.World, []classify.Tuple) {
+	w := &classify.World{GC: 10, First: 2, Types: map[uint64]trace.Type{
 		1: {ID: 1, Size: 24, Name: "shop/cart/Cart", Loader: 1},
 		2: {ID: 2, Size: 16, Log2: 2, Flags: trace.TypeArray, Name: "[I"},
 		3: {ID: 3, Size: 24, Name: "java/lang/String"},
@@ -27,7 +29,7 @@ func shop() (*World, []Tuple) {
 		Frames: map[uint64]trace.Frame{1: {ID: 1, Method: 2}, 2: {ID: 2, Parent: 1, Method: 1},
 			3: {ID: 3, Parent: 1, Method: 1, BCI: 5}},
 		Threads: map[uint64]trace.Thread{1: {ID: 1, Name: "main"}}}
-	sampled := func(t Tuple, frame uint64, weight float64) Tuple {
+	sampled := func(t classify.Tuple, frame uint64, weight float64) classify.Tuple {
 		t.Sampled, t.Frame, t.Thread, t.Space = true, frame, 1, -1
 		for range t.Objects {
 			t.WObjects.Add(1, weight)
@@ -35,31 +37,31 @@ func shop() (*World, []Tuple) {
 		}
 		return t
 	}
-	return w, []Tuple{
-		sampled(Tuple{Type: 1, Size: 24, Birth: 9, Objects: 4, Bytes: 96}, 2, 1),
-		sampled(Tuple{Type: 1, Size: 24, Birth: 5, Objects: 2, Bytes: 48}, 3, 1),
-		sampled(Tuple{Type: 2, Size: 416, Length: 100, Birth: 5, Objects: 1, Bytes: 416}, 1, 1),
+	return w, []classify.Tuple{
+		sampled(classify.Tuple{Type: 1, Size: 24, Birth: 9, Objects: 4, Bytes: 96}, 2, 1),
+		sampled(classify.Tuple{Type: 1, Size: 24, Birth: 5, Objects: 2, Bytes: 48}, 3, 1),
+		sampled(classify.Tuple{Type: 2, Size: 416, Length: 100, Birth: 5, Objects: 1, Bytes: 416}, 1, 1),
 		{Type: 2, Size: 4016, Length: 1000, Birth: 5, Objects: 1, Bytes: 4016, Space: -1},
 		{Type: 3, Size: 24, Birth: 2, AtLeast: true, Objects: 10, Bytes: 240, Space: -1},
 	}
 }
 
-func group(t *testing.T, by string, where ...string) *Node {
+func group(t *testing.T, by string, where ...string) *grouping.Node {
 	t.Helper()
 	w, ts := shop()
-	cs, err := NewLibrary().By(by)
+	cs, err := classify.NewLibrary().By(by)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var fs []Filter
+	var fs []classify.Filter
 	for _, x := range where {
-		f, err := NewFilter(x)
+		f, err := classify.NewFilter(x)
 		if err != nil {
 			t.Fatal(err)
 		}
 		fs = append(fs, f)
 	}
-	n, err := Build(w, ts, cs, fs)
+	n, err := grouping.Build(w, ts, cs, fs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,9 +69,9 @@ func group(t *testing.T, by string, where ...string) *Node {
 }
 
 // show writes a tree as text.
-func show(n *Node) string {
+func show(n *grouping.Node) string {
 	var b strings.Builder
-	n.Walk(func(path []string, n *Node) bool {
+	n.Walk(func(path []string, n *grouping.Node) bool {
 		if len(path) > 0 {
 			fmt.Fprintf(&b, "%s%s %d %d\n", strings.Repeat(" ", len(path)-1), n.Key, n.Objects, n.Bytes)
 		}
@@ -115,18 +117,18 @@ func TestCases(t *testing.T) {
 // TestWeights: samples that stand for many objects, bounded by what the type has; the rest is unknown.
 func TestWeights(t *testing.T) {
 	w, ts := shop()
-	ts = []Tuple{ts[0], {Type: 1, Birth: 9, Objects: 996, Bytes: 996 * 24, Space: -1}}
+	ts = []classify.Tuple{ts[0], {Type: 1, Birth: 9, Objects: 996, Bytes: 996 * 24, Space: -1}}
 	ts[0].WObjects, ts[0].WBytes = stats.Total{}, stats.Total{}
 	for range 4 {
 		ts[0].WObjects.Add(1, 200)
 		ts[0].WBytes.Add(24, 200)
 	}
-	cs, _ := NewLibrary().By("site(1)")
-	n, err := Build(w, ts, cs, nil)
+	cs, _ := classify.NewLibrary().By("site(1)")
+	n, err := grouping.Build(w, ts, cs, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, u := n.FindPath("shop.cart.Cart.add(Cart.java:10)", "\x00"), n.FindPath(SiteUnknown, "\x00")
+	s, u := n.FindPath("shop.cart.Cart.add(Cart.java:10)", "\x00"), n.FindPath(classify.SiteUnknown, "\x00")
 	if s.Objects != 800 || s.Samples != 4 || !s.Estimated || u.Objects != 200 || n.Objects != 1000 || n.Estimated {
 		t.Fatalf("%+v\n%+v\n%+v", n, s, u)
 	}
@@ -137,7 +139,7 @@ func TestWeights(t *testing.T) {
 	for range 4 {
 		ts[0].WObjects.Add(1, 400)
 	}
-	if n, _ = Build(w, ts, cs, nil); n.FindPath("shop.cart.Cart.add(Cart.java:10)", "\x00").Objects != 1000 {
+	if n, _ = grouping.Build(w, ts, cs, nil); n.FindPath("shop.cart.Cart.add(Cart.java:10)", "\x00").Objects != 1000 {
 		t.Fatal(show(n))
 	}
 }
@@ -175,13 +177,13 @@ func TestSpecErrors(t *testing.T) {
 		`age + "x"`:                5,
 		"address(3k)":              1,
 	} {
-		_, err := NewLibrary().By(spec)
-		var se *SpecError
+		_, err := classify.NewLibrary().By(spec)
+		var se *classify.SpecError
 		if !errors.As(err, &se) || se.Col != col {
 			t.Errorf("%s: %v, want column %d", spec, err, col)
 		}
 	}
-	if _, err := NewFilter("age + 1"); err == nil {
+	if _, err := classify.NewFilter("age + 1"); err == nil {
 		t.Error("a filter that is no condition")
 	}
 }
@@ -196,9 +198,9 @@ func TestBudget(t *testing.T) {
 		`let a = 1..1000; count(a, count(a, count(a, true) > 0) > 0)`,
 		`reduce(1..90000, #acc + "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "")`,
 	} {
-		cs, err := NewLibrary().By(spec)
+		cs, err := classify.NewLibrary().By(spec)
 		if err == nil {
-			_, err = Build(w, ts, cs, nil)
+			_, err = grouping.Build(w, ts, cs, nil)
 		}
 		if err == nil {
 			t.Errorf("%s: no error", spec)
@@ -207,7 +209,7 @@ func TestBudget(t *testing.T) {
 }
 
 func TestUserDefined(t *testing.T) {
-	l := NewLibrary()
+	l := classify.NewLibrary()
 	if err := l.Read(strings.NewReader(`
 classifiers:
   - name: generation
@@ -226,14 +228,14 @@ classifiers:
 		t.Fatal(err)
 	}
 	w, ts := shop()
-	n, err := Build(w, ts, cs, nil)
+	n, err := grouping.Build(w, ts, cs, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := show(n); got != "old 14 4720\n a 2 4432\n b 2 4432\n (others) 12 288\nyoung 4 96\n (others) 4 96\n" {
 		t.Fatal(got)
 	}
-	if !slices.ContainsFunc(l.Docs(), func(d Doc) bool { return d.Name == "generation" && d.User }) {
+	if !slices.ContainsFunc(l.Docs(), func(d classify.Doc) bool { return d.Name == "generation" && d.User }) {
 		t.Fatal("not documented")
 	}
 	for bad, line := range map[string]int{
@@ -243,15 +245,16 @@ classifiers:
 		"classifiers:\n  - name: x\n    expr: age":                                                               2,
 		"other: 1": 0, "classifiers: 3": 0,
 	} {
-		var de *DefinitionError
-		if err := NewLibrary().Read(strings.NewReader(bad), "x.yaml"); !errors.As(err, &de) || de.Line != line {
+		var de *classify.DefinitionError
+		err := classify.NewLibrary().Read(strings.NewReader(bad), "x.yaml")
+		if !errors.As(err, &de) || de.Line != line {
 			t.Errorf("%q: %v, want line %d", bad, err, line)
 		}
 	}
 }
 
 func TestFeatures(t *testing.T) {
-	fs, err := ReadFeatures(strings.NewReader("# comment\nall: shop.*\ncarts: shop.cart.Cart\n"+
+	fs, err := classify.ReadFeatures(strings.NewReader("# comment\nall: shop.*\ncarts: shop.cart.Cart\n"+
 		"adding: shop.cart.Cart.add # a method\nline: shop.cart.Cart.java:11-12\nmain: shop.Main.java:3\n"), "f")
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +268,8 @@ func TestFeatures(t *testing.T) {
 	}
 	for bad, at := range map[string]string{"x": "f:1:1", "\na: b c": "f:2:4", "a: *x": "f:1:4",
 		"a: B.java:9-2": "f:1:11", ": x": "f:1:1"} {
-		if _, err := ReadFeatures(strings.NewReader(bad), "f"); err == nil || !strings.HasPrefix(err.Error(), at) {
+		_, err := classify.ReadFeatures(strings.NewReader(bad), "f")
+		if err == nil || !strings.HasPrefix(err.Error(), at) {
 			t.Errorf("%q: %v, want %s", bad, err, at)
 		}
 	}
@@ -273,7 +277,7 @@ func TestFeatures(t *testing.T) {
 
 // TestExamples: every documented example of a built-in classifier is understood, but for files.
 func TestExamples(t *testing.T) {
-	for _, d := range NewLibrary().Docs() {
+	for _, d := range classify.NewLibrary().Docs() {
 		if d.Text == "" || d.Example == "" || d.Keys == "" {
 			t.Errorf("%s is not documented", d.Name)
 		}
@@ -294,9 +298,9 @@ func FuzzSpec(f *testing.F) {
 			return
 		}
 		w, ts := shop()
-		cs, err := NewLibrary().By(spec)
+		cs, err := classify.NewLibrary().By(spec)
 		if err == nil {
-			n, err := Build(w, ts, cs, nil)
+			n, err := grouping.Build(w, ts, cs, nil)
 			if err == nil && n.Objects != 18 {
 				t.Fatalf("%d objects", n.Objects)
 			}
@@ -304,8 +308,8 @@ func FuzzSpec(f *testing.F) {
 		if err != nil && err.Error() == "" {
 			t.Fatal("no word")
 		}
-		if fl, err := NewFilter(spec); err == nil {
-			Build(w, ts, nil, []Filter{fl})
+		if fl, err := classify.NewFilter(spec); err == nil {
+			grouping.Build(w, ts, nil, []classify.Filter{fl})
 		}
 	})
 }
@@ -313,7 +317,7 @@ func FuzzSpec(f *testing.F) {
 func FuzzFeatures(f *testing.F) {
 	f.Add("all: shop.*\nline: shop.cart.Cart.java:11-12\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		fs, err := ReadFeatures(strings.NewReader(text), "f")
+		fs, err := classify.ReadFeatures(strings.NewReader(text), "f")
 		if err != nil {
 			return
 		}
@@ -327,7 +331,7 @@ func FuzzFeatures(f *testing.F) {
 func FuzzDefinitions(f *testing.F) {
 	f.Add("classifiers:\n  - name: x\n    expression: age\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		l := NewLibrary()
+		l := classify.NewLibrary()
 		if l.Read(strings.NewReader(text), "f") != nil {
 			return
 		}
@@ -335,7 +339,7 @@ func FuzzDefinitions(f *testing.F) {
 		for _, d := range l.Docs() {
 			if d.User {
 				if cs, err := l.By(d.Name); err == nil {
-					Build(w, ts, cs, nil)
+					grouping.Build(w, ts, cs, nil)
 				}
 			}
 		}
@@ -345,7 +349,7 @@ func FuzzDefinitions(f *testing.F) {
 // TestAges holds which ages count as distinguished: of an expression only those that it compares with numbers or
 // gives to power.
 func TestAges(t *testing.T) {
-	l := NewLibrary()
+	l := classify.NewLibrary()
 	for _, c := range []struct {
 		by, filter string
 		want       []uint64 // of the first few
@@ -367,15 +371,15 @@ func TestAges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var filters []Filter
+		var filters []classify.Filter
 		if c.filter != "" {
-			f, err := NewFilter(c.filter)
+			f, err := classify.NewFilter(c.filter)
 			if err != nil {
 				t.Fatal(err)
 			}
 			filters = append(filters, f)
 		}
-		got := Ages(by, filters)
+		got := classify.Ages(by, filters)
 		if (got == nil) != (c.want == nil) || len(got) < len(c.want) || len(got) > 0 &&
 			!slices.Equal(got[:len(c.want)], c.want) {
 			t.Errorf("%s, %s: %v", c.by, c.filter, got)

@@ -91,17 +91,17 @@ type env struct {
 	Match      func(s, p string) bool `expr:"glob"`
 }
 
-// attrType says that an expression looks at the type, attrLong that it looks at more than the size of what AttrLength
+// AttrType says that an expression looks at the type, attrLong that it looks at more than the size of what AttrLength
 // gives.
 const (
-	attrType Attr = 1 << 15
+	AttrType Attr = 1 << 15
 	attrLong Attr = 1 << 14
 )
 
 // properties are the names that an expression may use, and what each needs.
 var properties = map[string]Attr{
-	"type": attrType, "package": attrType, "loader": attrType, "array": attrType,
-	"kind": AttrLength | attrType | attrLong, "length": AttrLength | attrLong, "size": AttrLength, "age": AttrBirth,
+	"type": AttrType, "package": AttrType, "loader": AttrType, "array": AttrType,
+	"kind": AttrLength | AttrType | attrLong, "length": AttrLength | attrLong, "size": AttrLength, "age": AttrBirth,
 	"atleast": AttrBirth,
 	"birth":   AttrBirth, "space": AttrSpace, "spacetype": AttrSpace, "spacemode": AttrSpace, "address": AttrAddr,
 	"thread": AttrSite, "confidence": AttrSite,

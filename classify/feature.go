@@ -150,7 +150,7 @@ func makeFeature(args []string) (Classifier, error) {
 	cache := map[uint64][]string{}
 	keys := func(w *World, t *Tuple, out []string) ([]string, error) {
 		if !t.Sampled {
-			return append(out, w.noSite(t)), nil
+			return append(out, w.NoSite(t)), nil
 		}
 		ks, ok := cache[t.Frame]
 		if !ok {

@@ -50,7 +50,7 @@ func (r *runner) once(w *World, t *Tuple) (any, error) {
 		r.memo = map[seen]result{}
 	}
 	var k seen
-	if r.a&attrType != 0 {
+	if r.a&AttrType != 0 {
 		k.typ = t.Type
 	}
 	if r.a&AttrLength != 0 {
@@ -127,7 +127,7 @@ func (r *runner) run(w *World, t *Tuple) (out any, err error) {
 		e.Thread, e.Site.Known = w.thread(t), t.Sampled
 		e.Confidence = "sampled"
 		if !t.Sampled {
-			e.Confidence = w.noSite(t)
+			e.Confidence = w.NoSite(t)
 		} else if t.WObjects.Sum <= float64(t.Objects) {
 			e.Confidence = "exact"
 		}

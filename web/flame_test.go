@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/heapcam/heapcam/analysis"
-	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/classify/grouping"
 )
 
 // flameTree is a node of api/flame.
@@ -54,7 +54,7 @@ func TestFlame(t *testing.T) {
 	const audit = "Window.audit(Window.java:18)"
 	var want uint64 // of what is allocated in audit or below it
 	g := verb[analysis.Grouping](t, "group", "--json", "--by", "type, site(64)", window)
-	g.Tree.Walk(func(path []string, n *classify.Node) bool {
+	g.Tree.Walk(func(path []string, n *grouping.Node) bool {
 		if n.Key == audit {
 			want += n.Bytes
 			return false

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/classify/grouping"
 )
 
 // flows are the groups of a heap state with all frames of their sites. The cache keeps them: they are only read.
@@ -69,13 +70,13 @@ func (s *Server) stacks(ctx context.Context, at string, q question) (*flows, err
 }
 
 // flowsOf takes the stacks of a grouping. Classifier number site gives the frames.
-func flowsOf(g *grouping, site int, by []string) (*flows, error) {
+func flowsOf(g *groups, site int, by []string) (*flows, error) {
 	out := &flows{gc: g.GC, sites: site >= 0, names: g.tree.Keys()}
 	out.kinds = make([]string, len(out.names))
 	n := g.tree.Tuples()
 	out.list = make([]stack, 0, n)
 	m := merger{of: out, slot: make([]uint64, 1<<bits.Len(uint(2*n)))}
-	err := g.tree.Leaves(func(l *classify.Leaf) {
+	err := g.tree.Leaves(func(l *grouping.Leaf) {
 		if l.Bytes <= 0 {
 			return
 		}
@@ -95,8 +96,8 @@ func flowsOf(g *grouping, site int, by []string) (*flows, error) {
 		}
 		m.add(x)
 	})
-	if err == nil && len(out.list) > classify.MaxNodes {
-		err = classify.ErrTooMany
+	if err == nil && len(out.list) > grouping.MaxNodes {
+		err = grouping.ErrTooMany
 	}
 	if err != nil {
 		return nil, badRequest{err}

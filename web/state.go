@@ -15,6 +15,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/export"
 	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/classify/grouping"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -165,26 +166,26 @@ func detailOf(by []classify.Classifier, filters []classify.Filter) detail {
 	return ofObjects
 }
 
-// grouping is a grouping in the cache. Its Tree is nil: tree computes the parts that are requested.
-type grouping struct {
+// groups is a grouping in the cache. Its Tree is nil: tree computes the parts that are requested.
+type groups struct {
 	*analysis.Grouping
-	tree *classify.Tree
+	tree *grouping.Tree
 
 	mu    sync.Mutex // guards the last search, which the table and the drawing share
 	asked [2]string  // path and search text
-	found *classify.Node
+	found *grouping.Node
 	hits  int
 	shown int
 }
 
 // grouped groups the state after the collection ref, or returns the grouping from the cache.
-func (s *Server) grouped(ctx context.Context, ref string, q question) (*grouping, error) {
+func (s *Server) grouped(ctx context.Context, ref string, q question) (*groups, error) {
 	a, err := s.asked(ctx, ref, q)
 	if err != nil {
 		return nil, err
 	}
 	return s.data.groups.get(ctx, a.key+"\x00"+q.String(),
-		func(ctx context.Context) (*grouping, error) { return a.group(ctx, s) })
+		func(ctx context.Context) (*groups, error) { return a.group(ctx, s) })
 }
 
 // asked is a question of a state.
@@ -212,7 +213,7 @@ func (s *Server) asked(ctx context.Context, ref string, q question) (*asked, err
 }
 
 // group groups the state.
-func (q *asked) group(ctx context.Context, s *Server) (*grouping, error) {
+func (q *asked) group(ctx context.Context, s *Server) (*groups, error) {
 	a, grain := classify.Needs(q.by, q.filters)
 	ages := classify.Ages(q.by, q.filters)
 	key := fmt.Sprint(q.key, "\x00", a&classify.AttrAll, grain, ages)
@@ -231,7 +232,7 @@ func (q *asked) group(ctx context.Context, s *Server) (*grouping, error) {
 	if err != nil { // an expression that took too much, or too many groups
 		return nil, badRequest{err}
 	}
-	return &grouping{Grouping: g, tree: tree}, nil
+	return &groups{Grouping: g, tree: tree}, nil
 }
 
 // branch is a node in an answer, with some of its children.
@@ -249,13 +250,13 @@ type branch struct {
 	Children  []*branch `json:"children,omitempty"`
 }
 
-func branchOf(n *classify.Node, count int) *branch {
+func branchOf(n *grouping.Node, count int) *branch {
 	return &branch{n.Key, n.Objects, n.Bytes, n.Estimated, n.Samples, n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh,
 		count, nil}
 }
 
 // whole converts a node and all descendants.
-func whole(n *classify.Node) *branch {
+func whole(n *grouping.Node) *branch {
 	b := branchOf(n, len(n.Children))
 	for _, c := range n.Children {
 		b.Children = append(b.Children, whole(c))
@@ -264,7 +265,7 @@ func whole(n *classify.Node) *branch {
 }
 
 // level converts n and its children from number skip on, at most maxBranches.
-func level(t *classify.Tree, n *classify.Node, skip int) (*branch, error) {
+func level(t *grouping.Tree, n *grouping.Node, skip int) (*branch, error) {
 	kids, err := t.Children(n, skip, maxBranches)
 	if err != nil {
 		return nil, err
@@ -327,7 +328,7 @@ func pathOf(p string) (path []string, err error) {
 }
 
 // pick finds the node at the request's path.
-func (g *grouping) pick(r *http.Request) (*classify.Node, error) {
+func (g *groups) pick(r *http.Request) (*grouping.Node, error) {
 	p := r.FormValue("path")
 	if p == "" {
 		return g.tree.Root, nil
@@ -347,11 +348,11 @@ func (g *grouping) pick(r *http.Request) (*classify.Node, error) {
 }
 
 // search finds the groups below n whose key matches; path is the path of n.
-func (g *grouping) search(
-	n *classify.Node,
+func (g *groups) search(
+	n *grouping.Node,
 	match func(string) bool,
 	path, find string,
-) (found *classify.Node, hits, shown int, err error) {
+) (found *grouping.Node, hits, shown int, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if asked := [2]string{path, find}; g.found == nil || g.asked != asked {

@@ -12,6 +12,7 @@ import (
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/classify/grouping"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
@@ -155,9 +156,9 @@ func TestGrowingTrend(t *testing.T) {
 }
 
 // rows returns the groups by path, with objects, bytes and samples.
-func rows(tree *classify.Node) map[string][3]uint64 {
+func rows(tree *grouping.Node) map[string][3]uint64 {
 	out := map[string][3]uint64{}
-	tree.Walk(func(path []string, n *classify.Node) bool {
+	tree.Walk(func(path []string, n *grouping.Node) bool {
 		out[strings.Join(path, "\x00")] = [3]uint64{n.Objects, n.Bytes, n.Samples}
 		return true
 	})

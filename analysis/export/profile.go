@@ -16,6 +16,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/classify/grouping"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -84,7 +85,7 @@ func NewProfile(r *heap.Replay, gc uint64) (*Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects, bytes := classify.Estimate(w, ts)
+	objects, bytes := grouping.Estimate(w, ts)
 	for i := range ts {
 		t := &ts[i]
 		k := key{frame: t.Frame, typ: t.Type}

@@ -14,7 +14,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/compare"
 	"github.com/heapcam/heapcam/analysis/leak"
-	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/classify/grouping"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -173,7 +173,7 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 // bury says what is garbage at the two collections, if references were listed there.
 func (o *diffOptions) bury(rec *ringstore.Recording, d *analysis.DiffReport) error {
 	lists := listingsOf(rec)
-	var trees [2]*classify.Node
+	var trees [2]*grouping.Node
 	for i, gc := range []uint64{d.From.GC, d.To.GC} {
 		if !lists.after(gc) {
 			continue

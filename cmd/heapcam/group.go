@@ -15,6 +15,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/classify"
+	"github.com/heapcam/heapcam/classify/grouping"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/bucket"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -302,15 +303,15 @@ func collectionName(gc, jvm uint64, at time.Time) string {
 }
 
 // table prints a tree.
-func (o *groupOptions) table(w io.Writer, root *classify.Node) {
+func (o *groupOptions) table(w io.Writer, root *grouping.Node) {
 	if o.fold > 0 {
 		root = root.Fold(float64(o.fold))
 	}
-	dead := func(*classify.Dead) ui.Text { return "" }
+	dead := func(*grouping.Dead) ui.Text { return "" }
 	if root.Dead != nil {
-		dead = func(d *classify.Dead) ui.Text {
+		dead = func(d *grouping.Dead) ui.Text {
 			if d == nil {
-				d = &classify.Dead{}
+				d = &grouping.Dead{}
 			}
 			return ui.Sprintf("%11s  ", ui.Bytes(d.Bytes))
 		}
@@ -319,7 +320,7 @@ func (o *groupOptions) table(w io.Writer, root *classify.Node) {
 		ui.Fprintf(w, "%12s  %11s  %8s  %s\n", "OBJECTS", "BYTES", "SHARE", "GROUP")
 	}
 	all := max(root.Bytes, 1)
-	root.Walk(func(path []string, n *classify.Node) bool {
+	root.Walk(func(path []string, n *grouping.Node) bool {
 		mark := ""
 		if n.Estimated {
 			mark = "~"

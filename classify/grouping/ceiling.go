@@ -1,4 +1,6 @@
-package classify
+package grouping
+
+import ()
 
 // ceiling is what there is of a class, which the bounds of its sites cannot exceed. class identifies a ceiling; 0: it
 // is not known.

@@ -1,6 +1,9 @@
-package classify
+package grouping
 
-import "github.com/heapcam/heapcam/analysis/stats"
+import (
+	"github.com/heapcam/heapcam/analysis/stats"
+	"github.com/heapcam/heapcam/classify"
+)
 
 // stratum is what samples stand for one another in: what there is of a type.
 type stratum struct {
@@ -20,7 +23,7 @@ type stratumKey struct {
 // numFits are those of a stratum: sampled, the rest, and what may be older than the recording.
 const numFits = 3
 
-func (s *stratum) add(t *Tuple, before bool) {
+func (s *stratum) add(t *classify.Tuple, before bool) {
 	if t.Sampled {
 		s.sample(&SampledSum{t.Objects, t.Bytes, t.WObjects, t.WBytes})
 		return
@@ -86,7 +89,7 @@ func multipliers(all, own, before float64, sampled stats.Total, reserved float64
 
 // Estimate gives for each tuple how many objects and bytes it stands for, if samples stand for what was not sampled:
 // what a tree whose first level looks at sites counts.
-func Estimate(w *World, ts []Tuple) (objects, bytes []float64) {
+func Estimate(w *classify.World, ts []classify.Tuple) (objects, bytes []float64) {
 	b := newBuilder(w, ts, nil)
 	for _, it := range b.estimate(b.all()) {
 		o, by := b.fits[it.fit].count(&ts[it.t])
@@ -96,7 +99,7 @@ func Estimate(w *World, ts []Tuple) (objects, bytes []float64) {
 }
 
 // count gives how many objects and bytes a tuple stands for.
-func (f *fit) count(t *Tuple) (objects, bytes float64) {
+func (f *fit) count(t *classify.Tuple) (objects, bytes float64) {
 	o, b := float64(t.Objects), float64(t.Bytes)
 	if t.Sampled {
 		return o + f.mo*(t.WObjects.Sum-o), b + f.mb*(t.WBytes.Sum-b)
@@ -120,7 +123,7 @@ func (s *sumsOf) exact(objects, bytes uint64) {
 	s.n.Bytes += bytes
 }
 
-func (s *sumsOf) estimate(t *Tuple, f *fit) {
+func (s *sumsOf) estimate(t *classify.Tuple, f *fit) {
 	if t.Sampled {
 		s.sampled(&SampledSum{t.Objects, t.Bytes, t.WObjects, t.WBytes}, f)
 		return

@@ -1,6 +1,10 @@
-package classify
+package grouping
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/heapcam/heapcam/classify"
+)
 
 // Step is a key on the way to a leaf: its number in Tree.Keys, and the index of the classifier that gave it.
 type Step struct{ Key, Level int32 }
@@ -25,7 +29,7 @@ func (t *Tree) Leaves(f func(*Leaf)) error {
 	b := *t.b
 	b.slot = make([]int32, len(b.slot))
 	b.fits = slices.Clip(b.fits)
-	w := leafWalk{b: &b, f: f, site: slices.IndexFunc(b.by, func(c Classifier) bool { return c.Needs&AttrSite != 0 })}
+	w := leafWalk{b: &b, f: f, site: slices.IndexFunc(b.by, ofSites)}
 	return w.walk(t.Root.items, 0, 0, t.Root.est)
 }
 
@@ -47,7 +51,7 @@ func (w *leafWalk) walk(items []item, level, depth int, est bool) error {
 		return w.each(b.estimate(items), level, true)
 	}
 	l, d := level+1, 0
-	if b.by[level].Cardinality == Hierarchy {
+	if b.by[level].Cardinality == classify.Hierarchy {
 		l, d = level, depth+1
 	}
 	groups, own, _, err := b.groups(items, level, depth)
@@ -89,7 +93,7 @@ func (w *leafWalk) item(it item, level int, est bool) error {
 	if err != nil {
 		return err
 	}
-	if w.b.by[level].Cardinality == Hierarchy {
+	if w.b.by[level].Cardinality == classify.Hierarchy {
 		for _, k := range ks {
 			w.push(k, level)
 		}

@@ -1,9 +1,10 @@
-package classify
+package grouping
 
 import (
 	"slices"
 
 	"github.com/heapcam/heapcam/analysis/stats"
+	"github.com/heapcam/heapcam/classify"
 )
 
 // Outline counts the groups of many states of one recording: it asks classifiers for the keys of each kind of tuple
@@ -11,8 +12,8 @@ import (
 type Outline struct {
 	Groups []OutlineGroup
 	at     map[outlineKey]int32
-	by     []Classifier
-	kept   []Filter
+	by     []classify.Classifier
+	kept   []classify.Filter
 	first  int  // level from which on groups count estimates
 	types  bool // something looks at the type
 
@@ -27,11 +28,11 @@ type Outline struct {
 
 // Sampled are the sampled objects of a state, by kinds whose numbers are the same in all states.
 type Sampled struct {
-	Kinds    []SampledKind                 // that there are so far
-	Bases    int                           // how many
-	Describe func(base, place int32) Tuple // without figures; place may be -1
-	Seen     []int32                       // kinds of this state
-	Sums     []SampledSum                  // of each of these
+	Kinds    []SampledKind                          // that there are so far
+	Bases    int                                    // how many
+	Describe func(base, place int32) classify.Tuple // without figures; place may be -1
+	Seen     []int32                                // kinds of this state
+	Sums     []SampledSum                           // of each of these
 }
 
 // SampledKind numbers what is known of an object without a sample, too, and where it was allocated.
@@ -69,36 +70,36 @@ type GroupFigure struct {
 }
 
 // Outlines says whether an outline is possible.
-func Outlines(by []Classifier, filters []Filter) bool {
-	a, _ := Needs(by, filters)
-	return a&AttrAll&^AttrSite == 0
+func Outlines(by []classify.Classifier, filters []classify.Filter) bool {
+	a, _ := classify.Needs(by, filters)
+	return a&classify.AttrAll&^classify.AttrSite == 0
 }
 
 // NewOutline begins one. Classifiers and filters are its own from then on.
-func NewOutline(by []Classifier, filters []Filter) *Outline {
+func NewOutline(by []classify.Classifier, filters []classify.Filter) *Outline {
 	o := &Outline{at: map[outlineKey]int32{}, by: by, kept: filters, first: len(by), set: map[outlined]int32{},
 		strata: map[uint32]int32{}}
 	for i := len(by) - 1; i >= 0; i-- {
-		if by[i].Needs&AttrSite != 0 {
+		if by[i].Needs&classify.AttrSite != 0 {
 			o.first = i
 		}
-		o.types = o.types || by[i].Needs != AttrSite
+		o.types = o.types || by[i].Needs != classify.AttrSite
 	}
 	for _, f := range filters {
-		if f.Needs&AttrSite != 0 {
+		if f.Needs&classify.AttrSite != 0 {
 			o.first = -1
 		}
-		o.types = o.types || f.Needs != AttrSite
+		o.types = o.types || f.Needs != classify.AttrSite
 	}
 	o.Groups = []OutlineGroup{{Parent: -1, Level: -1, Key: "heap", Estimates: o.first < 0}}
 	return o
 }
 
 // Figures counts the groups of a state, which are those of Groups then. rest are its tuples without a sample.
-func (o *Outline) Figures(w *World, rest []Tuple, x *Sampled) ([]GroupFigure, error) {
+func (o *Outline) Figures(w *classify.World, rest []classify.Tuple, x *Sampled) ([]GroupFigure, error) {
 	for b := int32(len(o.stratum)); int(b) < x.Bases; b++ {
 		t := x.Describe(b, -1)
-		o.stratum, o.before = append(o.stratum, o.stratumOf(&t)), append(o.before, w.before(&t))
+		o.stratum, o.before = append(o.stratum, o.stratumOf(&t)), append(o.before, w.Before(&t))
 	}
 	sets, err := o.classify(w, rest, x)
 	if err != nil {
@@ -112,7 +113,7 @@ func (o *Outline) Figures(w *World, rest []Tuple, x *Sampled) ([]GroupFigure, er
 	}
 	for i := range rest {
 		if !skip(sets[i]) {
-			strata[o.stratumOf(&rest[i])].add(&rest[i], w.before(&rest[i]))
+			strata[o.stratumOf(&rest[i])].add(&rest[i], w.Before(&rest[i]))
 		}
 	}
 	mine := sets[len(rest):]
@@ -130,7 +131,7 @@ func (o *Outline) Figures(w *World, rest []Tuple, x *Sampled) ([]GroupFigure, er
 	for i := range rest {
 		t := &rest[i]
 		f := &fits[o.stratumOf(t)][1]
-		if w.before(t) {
+		if w.Before(t) {
 			f = &fits[o.stratumOf(t)][2]
 		}
 		for _, g := range o.sets[sets[i]] {
@@ -161,7 +162,7 @@ func (o *Outline) Figures(w *World, rest []Tuple, x *Sampled) ([]GroupFigure, er
 }
 
 // stratumOf numbers the strata.
-func (o *Outline) stratumOf(t *Tuple) int32 {
+func (o *Outline) stratumOf(t *classify.Tuple) int32 {
 	i, ok := o.strata[t.Type]
 	if !ok {
 		i = int32(len(o.strata))
@@ -171,11 +172,11 @@ func (o *Outline) stratumOf(t *Tuple) int32 {
 }
 
 // classify gives the sets of rest, and then those of what was seen. It asks for the groups of what has not come before.
-func (o *Outline) classify(w *World, rest []Tuple, x *Sampled) ([]int32, error) {
-	var fresh []Tuple
-	set := func(t Tuple) int32 {
+func (o *Outline) classify(w *classify.World, rest []classify.Tuple, x *Sampled) ([]int32, error) {
+	var fresh []classify.Tuple
+	set := func(t classify.Tuple) int32 {
 		o.stratumOf(&t)
-		k := outlined{siteSeen: w.siteSeen(&t)}
+		k := outlined{siteSeen: siteSeenOf(w, &t)}
 		if o.types {
 			k.typ = t.Type
 		}
@@ -253,7 +254,7 @@ func (o *Outline) split(b *builder, parent int32, items []item, level, depth int
 		return err
 	}
 	l, d := level+1, 0
-	if b.by[level].Cardinality == Hierarchy {
+	if b.by[level].Cardinality == classify.Hierarchy {
 		l, d = level, depth+1
 	}
 	for _, g := range groups {

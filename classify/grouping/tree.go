@@ -1,4 +1,12 @@
-package classify
+// Package grouping makes a tree of the objects of a heap state, with objects and bytes at every node, by the keys that
+// classifiers give.
+//
+// A node's figures are those of the objects below it, each counted once, whatever the cardinality of the levels below.
+// Levels that do not look at sites are exact. A level that does is estimated from the samples that live, each standing
+// for as many objects as its weight says; within a type the estimates never exceed what the level above has
+// (stats.Total.Fit), and what remains has an unknown site or is older than the recording. At sampling interval 0 every
+// object is a sample and all levels are exact.
+package grouping
 
 import (
 	"fmt"
@@ -102,9 +110,6 @@ func (n *Node) clamp() {
 func (f *Figure) clamp(of *Figure) {
 	f.ObjHigh, f.BytesHigh = max(f.Objects, min(f.ObjHigh, of.ObjHigh)), max(f.Bytes, min(f.BytesHigh, of.BytesHigh))
 }
-
-// NoSite is the key of a tuple without a sample.
-func (w *World) NoSite(t *Tuple) string { return w.noSite(t) }
 
 func (n *Node) sort() {
 	slices.SortFunc(n.Children, func(x, y *Node) int {

@@ -1,4 +1,4 @@
-package classify
+package grouping
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/heapcam/heapcam/classify"
 )
 
 // Tree is a grouping whose groups are made when somebody looks at them: whoever shows a tree shows little of it. Its
@@ -49,7 +51,7 @@ func (c *crown) items(s *sprout) []item { return c.parts[s.part].items[s.at : s.
 
 // Begin is Build that makes no more than the root. Classifiers are asked for all tuples at once: their errors are
 // Begin's, and the World is not looked at afterwards. Tuples have no parts.
-func Begin(w *World, ts []Tuple, by []Classifier, filters []Filter) (*Tree, error) {
+func Begin(w *classify.World, ts []classify.Tuple, by []classify.Classifier, filters []classify.Filter) (*Tree, error) {
 	b := newBuilder(w, ts, by)
 	items, est, err := b.kept(filters)
 	if err != nil {
@@ -131,13 +133,13 @@ func (b *builder) sprouts(c *crown, items []item, level, depth int, fits []fit) 
 		return
 	}
 	by := &b.by[level]
-	if by.Needs&AttrSite != 0 && fits == nil {
+	if by.Needs&classify.AttrSite != 0 && fits == nil {
 		b.fits = []fit{{mo: 1, mb: 1}}
 		items = b.estimate(items)
 		fits = b.fits
 	}
 	l, d := level+1, 0
-	if by.Cardinality == Hierarchy {
+	if by.Cardinality == classify.Hierarchy {
 		l, d = level, depth+1
 	}
 	groups, own, all, _ := b.groups(items, level, depth) // all keys are known: nothing is asked that could fail
@@ -283,7 +285,7 @@ func (t *Tree) All(n *Node) (*Node, error) {
 func (t *Tree) Exact() (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.Root.est && !slices.ContainsFunc(t.b.by, func(c Classifier) bool { return c.Needs&AttrSite != 0 }) {
+	if !t.Root.est && !slices.ContainsFunc(t.b.by, ofSites) {
 		return true, nil
 	}
 	for _, it := range t.Root.items { // the group that has such a sample is an estimate

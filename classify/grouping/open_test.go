@@ -1,4 +1,4 @@
-package classify
+package grouping
 
 import (
 	"cmp"
@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis/stats"
+	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/trace"
 )
 
 // crowd is a heap large enough for two goroutines.
-func crowd() (*World, []Tuple) {
-	w := &World{First: 3, GC: 9, Types: map[uint64]trace.Type{}, Methods: map[uint64]trace.Method{},
+func crowd() (*classify.World, []classify.Tuple) {
+	w := &classify.World{First: 3, GC: 9, Types: map[uint64]trace.Type{}, Methods: map[uint64]trace.Method{},
 		Frames: map[uint64]trace.Frame{}}
 	for i := range uint64(40) {
 		w.Types[i] = trace.Type{ID: i, Size: 16, Name: fmt.Sprintf("p%d/C%d", i%7, i)}
@@ -24,9 +25,9 @@ func crowd() (*World, []Tuple) {
 	for i := range uint64(900) {
 		w.Frames[i+1] = trace.Frame{ID: i + 1, Parent: (i + 1) / 3, Method: i % 40}
 	}
-	var ts []Tuple
+	var ts []classify.Tuple
 	for i := range uint32(2*sideBySide + 100) {
-		x := Tuple{Type: i * 7 % 40, Birth: i % 9, Space: -1, Objects: uint64(i%3 + 1), AtLeast: i%11 == 0}
+		x := classify.Tuple{Type: i * 7 % 40, Birth: i % 9, Space: -1, Objects: uint64(i%3 + 1), AtLeast: i%11 == 0}
 		if x.Bytes = 16 * x.Objects; i%4 > 0 {
 			x.Sampled, x.Frame = true, uint64(i%900+1)
 			x.WObjects.Add(1, float64(i%5+1))
@@ -41,7 +42,7 @@ func crowd() (*World, []Tuple) {
 func TestSideBySide(t *testing.T) {
 	w, ts := crowd()
 	for _, spec := range []string{"type, site", "site(4), type", "packages, ages, site(2)", "confidence, type"} {
-		by, err := NewLibrary().By(spec)
+		by, err := classify.NewLibrary().By(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,13 +85,13 @@ func TestBegin(t *testing.T) {
 		{"packages, ages, site(2)", "age >= 3"}, {"confidence, type", ""}, {"type, ages", ""},
 		{"ages, site, thread", `site.has("q.A.m1")`}, {"packages, type", `thread == "none"`},
 		{"type, site", "size > 1000"}} {
-		by, err := NewLibrary().By(c.by)
+		by, err := classify.NewLibrary().By(c.by)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var fs []Filter
+		var fs []classify.Filter
 		if c.filter != "" {
-			f, err := NewFilter(c.filter)
+			f, err := classify.NewFilter(c.filter)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -236,13 +237,13 @@ func TestLeaves(t *testing.T) {
 	for _, c := range []struct{ by, filter string }{{"type, site", ""}, {"site(64), type", ""},
 		{"packages, ages, site(2)", "age >= 3"}, {"thread, site, type", `site.has("q.A.m1")`}, {"type", ""},
 		{"type, packages", ""}} {
-		by, err := NewLibrary().By(c.by)
+		by, err := classify.NewLibrary().By(c.by)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var fs []Filter
+		var fs []classify.Filter
 		if c.filter != "" {
-			f, err := NewFilter(c.filter)
+			f, err := classify.NewFilter(c.filter)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package classify
+package grouping
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/heapcam/heapcam/classify"
 )
 
 // item is a tuple in a node, and what it counts there: the number of its fit in the builder, and of two states that in
@@ -23,9 +25,9 @@ type fit struct {
 // builder makes a tree. Keys are numbers for it, so that a node's items are separated by counting (as a counting sort
 // does).
 type builder struct {
-	w      *World
-	ts     []Tuple
-	by     []Classifier
+	w      *classify.World
+	ts     []classify.Tuple
+	by     []classify.Classifier
 	levels []level
 	fits   []fit
 	names  []string // by key
@@ -55,7 +57,7 @@ type birthSeen struct {
 	atLeast bool
 }
 
-func (t *Tuple) birthSeen() birthSeen { return birthSeen{t.GC, t.Birth, t.AtLeast} }
+func birthSeenOf(t *classify.Tuple) birthSeen { return birthSeen{t.GC, t.Birth, t.AtLeast} }
 
 // siteSeen is what a classifier that needs AttrSite and nothing else knows of a tuple.
 type siteSeen struct {
@@ -63,14 +65,14 @@ type siteSeen struct {
 	sampled, before, exact bool
 }
 
-func (w *World) siteSeen(t *Tuple) siteSeen {
-	return siteSeen{t.Frame, t.Thread, t.Sampled, w.before(t), t.WObjects.Sum <= float64(t.Objects)}
+func siteSeenOf(w *classify.World, t *classify.Tuple) siteSeen {
+	return siteSeen{t.Frame, t.Thread, t.Sampled, w.Before(t), t.WObjects.Sum <= float64(t.Objects)}
 }
 
 // span is keys[at : at+n] of a level; n is 0 until asked.
 type span struct{ at, n uint32 }
 
-func newBuilder(w *World, ts []Tuple, by []Classifier) *builder {
+func newBuilder(w *classify.World, ts []classify.Tuple, by []classify.Classifier) *builder {
 	b := &builder{w: w, ts: ts, by: by, levels: make([]level, len(by)), fits: []fit{{mo: 1, mb: 1}},
 		key: map[string]int32{}, nodes: &atomic.Int64{}}
 	for i := range ts {
@@ -90,7 +92,7 @@ func (b *builder) all() []item {
 }
 
 // Build makes the tree of tuples. The root's key is "heap". Children are sorted by bytes, the largest first.
-func Build(w *World, ts []Tuple, by []Classifier, filters []Filter) (*Node, error) {
+func Build(w *classify.World, ts []classify.Tuple, by []classify.Classifier, filters []classify.Filter) (*Node, error) {
 	b := newBuilder(w, ts, by)
 	items, est, err := b.kept(filters)
 	if err != nil {
@@ -104,8 +106,8 @@ func Build(w *World, ts []Tuple, by []Classifier, filters []Filter) (*Node, erro
 }
 
 // kept gives what filters leave, and whether it is counted as an estimate.
-func (b *builder) kept(filters []Filter) (items []item, est bool, err error) {
-	est = slices.ContainsFunc(filters, func(f Filter) bool { return f.Needs&AttrSite != 0 })
+func (b *builder) kept(filters []classify.Filter) (items []item, est bool, err error) {
+	est = slices.ContainsFunc(filters, func(f classify.Filter) bool { return f.Needs&classify.AttrSite != 0 })
 	items = b.all()
 	if est { // before what is asked for is separated from the rest
 		items = b.estimate(items)
@@ -134,14 +136,14 @@ func (b *builder) estimate(items []item) []item {
 	var keys []stratumKey
 	strata := map[stratumKey]int32{}
 	in := make([]int32, len(items)) // the stratum of each
-	of := func(k stratumKey, t *Tuple) int32 {
+	of := func(k stratumKey, t *classify.Tuple) int32 {
 		at, ok := strata[k]
 		if !ok {
 			at = int32(len(list))
 			strata[k] = at
 			list, keys = append(list, stratum{}), append(keys, k)
 		}
-		list[at].add(t, b.w.before(t))
+		list[at].add(t, b.w.Before(t))
 		return at
 	}
 	two := b.parts > 0
@@ -151,10 +153,10 @@ func (b *builder) estimate(items []item) []item {
 	}
 	for i, it := range items {
 		t := &b.ts[it.t]
-		first := two && t.Part == PartFirst
+		first := two && t.Part == classify.PartFirst
 		if in[i] = of(stratumKey{t.Type, first}, t); two {
 			was[i] = in[i]
-			if t.Part == PartBoth {
+			if t.Part == classify.PartBoth {
 				was[i] = of(stratumKey{t.Type, true}, t)
 			}
 		}
@@ -170,7 +172,7 @@ func (b *builder) estimate(items []item) []item {
 	for i, it := range items {
 		add := int32(0)
 		if t := &b.ts[it.t]; !t.Sampled {
-			if add = 1; b.w.before(t) {
+			if add = 1; b.w.Before(t) {
 				add = 2
 			}
 		}
@@ -220,8 +222,9 @@ func (b *builder) node(key string, items []item, of, level, depth int, est bool,
 		for p := range int(b.parts) {
 			n.Parts = append(n.Parts, b.count(items, est, p))
 		}
-		n.Was = b.counted(items, est, func(it item) (int32, bool) { return it.was, b.ts[it.t].Part <= PartBoth })
-		n.Now = b.counted(items, est, func(it item) (int32, bool) { return it.fit, b.ts[it.t].Part >= PartBoth })
+		part := func(it item) uint8 { return b.ts[it.t].Part }
+		n.Was = b.counted(items, est, func(it item) (int32, bool) { return it.was, part(it) <= classify.PartBoth })
+		n.Now = b.counted(items, est, func(it item) (int32, bool) { return it.fit, part(it) >= classify.PartBoth })
 	}
 	return n, b.split(n, items, level, depth, est)
 }
@@ -235,7 +238,7 @@ func (b *builder) split(n *Node, items []item, level, depth int, est bool) error
 		return nil
 	}
 	c := &b.by[level]
-	if c.Needs&AttrSite != 0 && !est {
+	if c.Needs&classify.AttrSite != 0 && !est {
 		est = true
 		items = b.estimate(items)
 	}
@@ -244,7 +247,7 @@ func (b *builder) split(n *Node, items []item, level, depth int, est bool) error
 		like = nil
 	}
 	l, d := level+1, 0
-	if c.Cardinality == Hierarchy {
+	if c.Cardinality == classify.Hierarchy {
 		l, d = level, depth+1
 	}
 	if len(items) == 1 { // as most nodes of a large tree
@@ -391,7 +394,7 @@ func (b *builder) groups(items []item, level, depth int) (groups []keyed, own, a
 
 // here gives the keys that count at a node: of a path that at its depth, or none.
 func (b *builder) here(ks []int32, level, depth int) []int32 {
-	if b.by[level].Cardinality != Hierarchy {
+	if b.by[level].Cardinality != classify.Hierarchy {
 		return ks
 	}
 	return ks[min(depth, len(ks)):min(depth+1, len(ks))]
@@ -402,11 +405,11 @@ func (b *builder) keysOf(at int, t int32) ([]int32, error) {
 	l, c := &b.levels[at], &b.by[at]
 	if l.of == nil {
 		l.of = make([]span, len(b.ts))
-		if c.Needs&^attrType == 0 {
+		if c.Needs&^classify.AttrType == 0 {
 			l.byType = map[uint32]span{}
-		} else if c.Needs == AttrSite {
+		} else if c.Needs == classify.AttrSite {
 			l.bySite = map[siteSeen]span{}
-		} else if c.Needs == AttrBirth {
+		} else if c.Needs == classify.AttrBirth {
 			l.byAge = map[birthSeen]span{}
 		}
 	}
@@ -416,9 +419,9 @@ func (b *builder) keysOf(at int, t int32) ([]int32, error) {
 		case l.byType != nil:
 			s = l.byType[b.ts[t].Type]
 		case l.bySite != nil:
-			s = l.bySite[b.w.siteSeen(&b.ts[t])]
+			s = l.bySite[siteSeenOf(b.w, &b.ts[t])]
 		case l.byAge != nil:
-			s = l.byAge[b.ts[t].birthSeen()]
+			s = l.byAge[birthSeenOf(&b.ts[t])]
 		}
 		if s.n > 0 {
 			l.of[t] = s
@@ -431,7 +434,7 @@ func (b *builder) keysOf(at int, t int32) ([]int32, error) {
 		}
 		b.buf = ks
 		if len(ks) == 0 {
-			ks = append(ks, Others)
+			ks = append(ks, classify.Others)
 		}
 		s = span{uint32(len(l.keys)), uint32(len(ks))}
 		for _, k := range ks {
@@ -442,9 +445,9 @@ func (b *builder) keysOf(at int, t int32) ([]int32, error) {
 		case l.byType != nil:
 			l.byType[b.ts[t].Type] = s
 		case l.bySite != nil:
-			l.bySite[b.w.siteSeen(&b.ts[t])] = s
+			l.bySite[siteSeenOf(b.w, &b.ts[t])] = s
 		case l.byAge != nil:
-			l.byAge[b.ts[t].birthSeen()] = s
+			l.byAge[birthSeenOf(&b.ts[t])] = s
 		}
 	}
 	return l.keys[s.at : s.at+s.n], nil
@@ -483,3 +486,6 @@ func (b *builder) counted(items []item, est bool, which func(item) (int32, bool)
 	}
 	return s.figure(est)
 }
+
+// ofSites says whether a classifier looks at allocation sites, which are known of samples alone.
+func ofSites(c classify.Classifier) bool { return c.Needs&classify.AttrSite != 0 }
