@@ -22,10 +22,10 @@ func TestHelperThreads(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, crew string
-		helps      bool // ranges that a thread has listed are used
+		helps      string // whether ranges that a thread has listed are used; "": if the VM thread is late too
 	}{
-		{"compare", "2", true}, {"fault", "3", false}, {"late", "4", false}, {"straggle", "5", false},
-		{"hang", "6", false}, {"die", "7", false},
+		{"compare", "2", "yes"}, {"use", "8", "yes"}, {"late", "4", ""}, {"straggle", "5", ""},
+		{"fault", "3", "no"}, {"hang", "6", "no"}, {"die", "7", "no"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			one := func(t *testing.T, major int, gc string) {
@@ -38,11 +38,11 @@ func TestHelperThreads(t *testing.T) {
 				if m == nil {
 					t.Fatalf("no line about helper threads: %s", r.stderr.String())
 				}
-				if m[3] != "0" || (m[1] != "0") != c.helps || m[2] == "0" {
+				if m[3] != "0" || (c.helps == "yes") != (m[1] != "0") && c.helps != "" || m[2] == "0" {
 					t.Errorf("%s", m[0])
 				}
 			}
-			if c.helps {
+			if c.helps == "yes" {
 				eachPair(t, []int{17, 25}, []string{"G1"}, one)
 			} else {
 				somePair(t, "helper threads "+c.name, []int{17, 25}, []string{"G1"}, one)
@@ -59,6 +59,32 @@ func TestHelperThreads(t *testing.T) {
 			t.Error("helper threads with -Xcheck:jni")
 		}
 	})
+}
+
+// TestHelperThreadsSlices is the same for listings that are spread over collections, with losses.
+func TestHelperThreadsSlices(t *testing.T) {
+	t.Parallel()
+	needReader(t)
+	if runtime.NumCPU() < 2 {
+		t.Skip("not run: helper threads (one CPU)")
+	}
+	for name, crew := range map[string]string{"compare": "2", "use": "8", "late": "4,lose=12"} {
+		t.Run(name, func(t *testing.T) {
+			somePair(t, "helper threads in slices "+name, []int{17, 25}, []string{"G1"},
+				func(t *testing.T, major int, gc string) {
+					p := program{major: major, gc: gc, heap: "200m", main: "Swirl", limit: "16MiB",
+						opts: []string{"-Xmn20m", "-XX:InitiatingHeapOccupancyPercent=20"},
+						args: []string{"1500", "300", "0"}, probe: "slice=1000,crew=" + crew}
+					r := p.start(t)
+					r.finish(t)
+					slicesAgree(t, r)
+					m := walksLine.FindStringSubmatch(r.stderr.String())
+					if m == nil || m[3] != "0" || m[1] == "0" && name != "late" {
+						t.Errorf("%q: %s", m, r.stderr.String())
+					}
+				})
+		})
+	}
 }
 
 func crewProgram(major int, gc, probe string) program {

@@ -20,6 +20,7 @@ void crew_add(uint64_t lo, uint64_t hi);  // VM thread, inside the guard, like t
 void crew_start(void);
 // Writes what one of the crew has listed of the next range, which is [lo, hi). False: the VM thread has to list it.
 bool crew_took(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes);
+bool crew_is_called(void); // and some ranges have not been asked for
 void crew_stop(void);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "budget.h"
+#include "crew.h"
 #include "guard.h"
 #include "heapcam_abi.h"
 #include "heapwalk.h"
@@ -160,12 +161,42 @@ static bool there_is_time(const struct slice *s, const struct part *p, uint64_t 
     return !p->walked || now_ns() + budget_guess(bytes) < s->until;
 }
 
+// Regions that are listed as a whole before survivor regions are: their order is that of crew_add.
+static bool for_crew(const struct heapmap *m, uint32_t i) {
+    uint32_t kind = m->area[i].kind;
+    return next.to[i] > bottom_of(i) && kind != HC_SPACE_SURVIVOR && kind != HC_SPACE_HUMONGOUS;
+}
+
+// The crew begins where this slice is expected to end.
+static void call_crew(const struct heapmap *m, uint64_t until) {
+    uint64_t t = now_ns(), may = until > t ? until - t : 0, bytes = 0;
+    uint32_t end = 0;
+    for (; end < m->n && budget_guess(bytes) < may; end++)
+        if (for_crew(m, end)) bytes += next.to[end] - bottom_of(end);
+    if (!crew_call(bytes)) return;
+    for (uint32_t i = 0; i < end; i++)
+        if (for_crew(m, i)) crew_add(bottom_of(i), next.to[i]);
+    crew_start();
+}
+
+// Whether the crew has listed region i. Where time has ended that is all that can still be had.
+static bool crew_listed(struct walker *w, const struct heapmap *m, uint32_t i, struct part *p) {
+    uint64_t lo = bottom_of(i), hi = next.to[i];
+    if (!crew_is_called() || !for_crew(m, i)) return false;
+    if (p->stopped) list_until = 0;
+    if (!crew_took(w, lo, hi, &p->objects, &p->bytes)) return false;
+    part_done(p, lo, hi);
+    p->walked += hi - lo;
+    next.to[i] = 0;
+    return true;
+}
+
 static void list_regions(struct walker *w, const struct slice *s, struct part *p, bool holes, bool young) {
     const struct heapmap *m = &s->maps->finish;
-    for (uint32_t i = 0; i < m->n && !p->stopped; i++) {
+    for (uint32_t i = 0; i < m->n && (!p->stopped || crew_is_called()); i++) {
         uint32_t kind = m->area[i].kind;
         struct range r = holes ? next.hole[i] : (struct range){bottom_of(i), next.to[i]};
-        if (r.hi <= r.lo || (kind == HC_SPACE_SURVIVOR) != young) continue;
+        if (r.hi <= r.lo || (kind == HC_SPACE_SURVIVOR) != young || crew_listed(w, m, i, p) || p->stopped) continue;
         if (kind == HC_SPACE_HUMONGOUS) {
             uint64_t walked = p->walked;
             list_region(w, &r, true, p);
@@ -175,7 +206,7 @@ static void list_regions(struct walker *w, const struct slice *s, struct part *p
         } else {
             p->stopped = true;
         }
-        if (p->stopped) break;
+        if (p->stopped) continue;
         if (holes)
             next.hole[i] = (struct range){0, 0};
         else
@@ -188,7 +219,9 @@ static void list(struct enc *e, const struct slice *s, struct part *p) {
     for (int holes = 0; holes < 2 && !p->stopped; holes++) {
         uint8_t *at = blob_begin(e, holes ? HC_EV_AGAIN : HC_EV_LIST);
         struct walker w = walker_on(e, NULL);
+        if (!holes) call_crew(&s->maps->finish, s->until);
         list_regions(&w, s, p, holes, false);
+        crew_stop();
         list_regions(&w, s, p, holes, true);
         blob_end(e, at);
     }
