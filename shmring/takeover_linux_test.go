@@ -119,7 +119,7 @@ func TestTakeOver(t *testing.T) {
 	}
 	commitNumber(t, p, 21)
 	p.Poke32(shmring.OffState, uint32(shmring.StateDetached))
-	seen, err = drain(t, r)
+	seen, err = drained(t, r)
 	if !errors.Is(err, shmring.ErrEnded) {
 		t.Fatal(err)
 	}

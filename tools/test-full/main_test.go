@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -179,6 +180,18 @@ func TestPage(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
+	for range 40 {
+		r.put("p", "TestB"+strings.Repeat("x", r.Stages["p"].count().passed), &outcome{Result: pass})
+	}
+	r.Stages["p"].Names = slices.Sorted(maps.Keys(r.Stages["p"].Tests))
+	r.Stages["p"].change("other")
+	for line := range strings.Lines(page(r, []stage{{name: "p"}}, "2 cores")) {
+		if len(line) > 120 {
+			t.Errorf("a line of %d columns: %s", len(line), line)
+		}
+	}
+	r = followed(t, stream, errors.New("exit status 2"))
+	r.put("p", "TestB", &outcome{Result: pass})
 	var out strings.Builder
 	if n := r.summary(&out, []stage{{name: "p"}, {name: "never"}}); n != 1 ||
 		!strings.Contains(out.String(), "2 passed, 1 failed, 1 skipped") {

@@ -105,6 +105,27 @@ func section(b *strings.Builder, title string, items []string) {
 	}
 	fmt.Fprintf(b, "\n## %s\n\n", title)
 	for _, i := range items {
-		fmt.Fprintf(b, "- %s\n", i)
+		b.WriteString(wrapped("- " + i))
 	}
+}
+
+// wrapped divides an item of a list into lines.
+func wrapped(item string) string {
+	const most = 100
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Split(item, " ") {
+		switch {
+		case i == 0:
+		case column+1+len(word) > most:
+			b.WriteString("\n  ")
+			column = 2
+		default:
+			b.WriteString(" ")
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String() + "\n"
 }
