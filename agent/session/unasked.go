@@ -26,7 +26,7 @@ const (
 	// nearlyFull is the share of the largest heap that is in use after a collection of old space when the heap counts
 	// as nearly full: a JVM that runs out of memory often ends before anybody can ask for a listing.
 	nearlyFull = 0.75
-	// firstListing is the age of a recording whose interval doubles at its first listing, refusedAgain the least time
+	// firstListing is the age of a recording whose interval grows at its first listing, refusedAgain the least time
 	// between a request that was refused and the next one.
 	firstListing, refusedAgain = 30 * time.Second, time.Minute
 )
@@ -231,14 +231,15 @@ func (s *Session) schedule(now time.Time, every time.Duration) {
 	}
 }
 
-// taken sets when the next one is due. every below 0: when the recording is twice as old, so that the newest listing is
-// never older than half of it, and a long run has few.
+// taken sets when the next one is due. every below 0: when the recording is half as old again, so that the newest
+// listing is never older than a third of it, and a long run has few. What grew between two listings tells a leak from a
+// cache that had not been full.
 func (u *unasked) taken(now, began time.Time, every time.Duration) {
 	if every > 0 {
 		u.next = now.Add(every)
 		return
 	}
 	for u.next = began.Add(firstListing); !now.Before(u.next); {
-		u.next = began.Add(2 * u.next.Sub(began))
+		u.next = began.Add(u.next.Sub(began) * 3 / 2)
 	}
 }

@@ -45,6 +45,7 @@ type growth struct {
 	refuted          bool       // its objects are known to be dropped, whatever its shape
 	why              why        // it is not named
 	queued           bool       // its older objects are dead, and it grows all the same
+	once             bool       // it lives, but nothing shows that it grew between two floors
 	seen, seenAt     float64    // share of the growth that lived at the newest floor, and when that was
 }
 
@@ -101,6 +102,13 @@ func (h *detector) judge(s *history.Series) growth {
 		if why := h.dropped(&g, s, &c, low); why != whyNot {
 			return no(why)
 		}
+	}
+	if g.settled && queue < 0 {
+		var slows bool
+		if g.settled, slows = h.between(s, &c); slows {
+			return no(whyFills)
+		}
+		g.once = !g.settled
 	}
 	if !g.settled {
 		g.floors = 0

@@ -91,7 +91,7 @@ func TestByHolder(t *testing.T) {
 // TestEndedExhaustion: the heap of a JVM that has ended does not get full at a time to come.
 func TestEndedExhaustion(t *testing.T) {
 	for _, ended := range []bool{false, true} {
-		r, h := world(births(1, 8, forever), every(nil, []float64{50}))
+		r, h := world(births(1, 8, forever), every(nil, []float64{30, 50}))
 		for i := range h.Live {
 			h.Live[i] = float64(i+1) * 4e6
 		}

@@ -17,7 +17,7 @@ type Miss struct {
 	Site       []sites.StackFrame `json:"site"`
 	SiteID     string             `json:"site_id"` // as in a verdict
 	GrownBytes uint64             `json:"grown_bytes"`
-	// code of the reason: dropped, holder, soft, stopped, freed, replaced, turnover, beside, chance, part
+	// code of the reason: dropped, holder, soft, stopped, freed, replaced, turnover, fills, beside, chance, part
 	Reason   string  `json:"reason"`
 	Sentence ui.Flow `json:"sentence"`
 	Next     ui.Flow `json:"next"` // what would show more
@@ -43,6 +43,7 @@ const (
 	whyFreed
 	whyReplaced
 	whyTurnover
+	whyFills
 	whyBeside
 	whyChance
 	whyPart
@@ -75,6 +76,8 @@ var reasons = [...]struct {
 		"Record from the start of the JVM, or for longer."},
 	whyTurnover: {"turnover", "its older objects are dead, as in a cache or queue that is full",
 		"Two collections of old space, half a window apart, show whether it grows."},
+	whyFills: {"fills", "its growth slows down from one collection of old space to the next, as in a cache that fills up",
+		longer},
 	whyBeside: {"beside", "the program drops other objects of the same data structure", settles},
 	whyChance: {"chance", "chance may have caused it: there are too few samples", finer},
 	whyPart:   {"part", "it is probably a part of verdict", ""},

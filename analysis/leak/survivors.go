@@ -17,6 +17,8 @@ const (
 	turnedOver = 0.75
 	// asMany is the same in the null hypothesis of the test
 	asMany = 0.5
+	// slowChance is how rarely steady growth looks as if it slowed down
+	slowChance = 0.02
 	// steady is what share of the rate before the first of two floors there is between them, of what grows all the time
 	steady = 0.7
 )
@@ -113,12 +115,43 @@ func byFloors(t, v []float64, floors []int) bool {
 	return false
 }
 
+// between says what happened from one floor to the newest one, at least a quarter of the time before it: grows, whether
+// more lives. A cache that is not full yet grows up to any one floor, as a leak does. slows: what came between them is
+// clearly less than what came before, by time and by the bytes that the program allocated, as in a cache that fills up.
+func (h *detector) between(s *history.Series, c *curve) (grows, slows bool) {
+	if len(c.floors) < 2 {
+		return false, false
+	}
+	last, from := c.floors[len(c.floors)-1], h.beginOf(s)
+	for _, f := range c.floors[:len(c.floors)-1] {
+		was, now := c.samples[f], c.samples[last]-c.samples[f]
+		if was < minSamples || c.t[f] <= from || c.t[last]-c.t[f] < (c.t[last]-from)/4 {
+			continue
+		}
+		slows = true
+		for _, clock := range []func(float64) float64{h.clockTime, h.AllocatedAt} {
+			begin, mid, end := clock(from), clock(c.t[f]), clock(c.t[last])
+			if end <= begin { // not known
+				continue
+			}
+			q := (end - mid) / (end - begin)
+			steadily := now*(1-q) >= steady*was*q
+			slows = slows && !steadily && stats.BinomialAtMost(was+now, max(0, now), q) < slowChance
+		}
+		return now >= minSamples, slows
+	}
+	return false, false
+}
+
 // queue says of a site whose older objects are dead whether it is a queue whose consumer is too slow: p is the
 // probability that what floors left is as much more by chance. With one floor, the array that holds the objects says
 // it, and nothing shows that they live.
 func (h *detector) queue(g *growth, s *history.Series, c *curve, end float64) (p float64, grows bool) {
 	last := c.floors[len(c.floors)-1]
 	if byFloors(c.t, c.v, c.floors) {
+		if len(c.floors) == 2 { // the contents of some caches vary
+			g.settled, g.once = false, true
+		}
 		return min(1, fewPoints*gained([]float64{c.samples[c.floors[0]], c.samples[last]})), true
 	}
 	grows, g.open = h.outgrows(s, end)

@@ -269,14 +269,22 @@ func Settle(ended bool) ui.Flow {
 
 // proven says what share of a suspect's growth the newest floor showed to live; "" if there was none.
 func (h *detector) proven(r *heap.Symbols, g *growth) ui.Flow {
-	if g.seen <= 0 || g.settled {
+	if g.seen <= 0 || g.settled || g.queued && !g.once {
 		return ""
 	}
 	what := ui.Flow("collection of old space")
 	if h.listings > 0 && h.listedAt >= g.seenAt {
 		what = "reference listing"
 	}
+	if g.once && g.queued {
+		return "The later of two collections of old space left more of them; the older ones are dead, as in a queue " +
+			"whose consumer is too slow, or in a cache whose contents vary."
+	}
 	at := ui.Flow(ui.Clock(collection.Wall(r, uint64(g.seenAt*1e9))))
+	if g.once {
+		return ui.Flowf("The last %s, at %s, showed that %s of the growth lives. Nothing shows growth from one such "+
+			"point to a later one: it may be a cache that fills up.", what, at, ui.Flow(ui.Share(g.seen)))
+	}
 	return ui.Flowf("The last %s, at %s, showed that %s of the growth lives. Less than half proves no leak: what "+
 		"came later may be garbage, or a cache that fills up.", what, at, ui.Flow(ui.Share(g.seen)))
 }
@@ -284,7 +292,7 @@ func (h *detector) proven(r *heap.Symbols, g *growth) ui.Flow {
 // Proof says what shows that the objects stay.
 func (v *Verdict) Proof() ui.Flow {
 	switch {
-	case v.queued && v.Kind == KindSuspect:
+	case v.queued && v.Kind == KindSuspect && v.seen == "":
 		return "The older objects are dead, and the array that holds the others grows, as in a queue whose consumer " +
 			"is too slow."
 	case v.queued:
