@@ -122,7 +122,7 @@ var Groups = []Group{
 				"memory that the JVM's cgroup has left. The incident then says why it has none.",
 			Wins: "In a storm of full collections its time counts as part of 5 % of any ten seconds.", Reload: AtOnce},
 		{Key: "references_interval", Kind: Duration, Default: "0s", Packaged: "1h",
-			Zero: "none by time; with heapcam run after 1m, then whenever the recording's age has doubled",
+			Zero: "none by time; with heapcam run after 30s, then whenever the recording is half as old again",
 			Help: "Time between two reference listings that nobody asked for, at least 1m.",
 			More: "Such a listing takes at most half of the time that overhead_cpu leaves. If that is too short, " +
 				"heapcam tries again later. The first one comes after half of the interval or more. heapcam also " +

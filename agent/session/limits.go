@@ -25,7 +25,7 @@ type Limits struct {
 	MaxMemory         int64         // bytes, the agent itself
 	MaxReferencePause time.Duration // of a reference listing that nobody asked for; 0: none is taken
 	// ReferencesInterval is the time between two of them. 0: for incidents and heaps that are nearly full alone.
-	// Negative: after firstListing, then whenever the recording's age has doubled.
+	// Negative: after firstListing, then whenever the recording is half as old again.
 	ReferencesInterval time.Duration
 }
 

@@ -45,7 +45,7 @@ type growth struct {
 	refuted          bool       // its objects are known to be dropped, whatever its shape
 	why              why        // it is not named
 	queued           bool       // its older objects are dead, and it grows all the same
-	once             bool       // it lives, but nothing shows that it grew between two floors
+	once             bool       // it lives, but nothing shows that it grew steadily between two floors
 	seen, seenAt     float64    // share of the growth that lived at the newest floor, and when that was
 }
 
@@ -103,15 +103,8 @@ func (h *detector) judge(s *history.Series) growth {
 			return no(why)
 		}
 	}
-	if g.settled && queue < 0 {
-		var slows bool
-		if g.settled, slows = h.between(s, &c); slows {
-			return no(whyFills)
-		}
-		g.once = !g.settled
-	}
-	if !g.settled {
-		g.floors = 0
+	if h.fillsUp(&g, s, &c, queue >= 0) {
+		return no(whyFills)
 	}
 	g.grown, g.onset = low[len(low)-1]-low[0], onset(t, low)
 	clock, ok := h.clockOf(s, t, low, samples)

@@ -1,6 +1,7 @@
 package leak
 
 import (
+	"math"
 	"slices"
 
 	"github.com/heapcam/heapcam/analysis/history"
@@ -115,32 +116,49 @@ func byFloors(t, v []float64, floors []int) bool {
 	return false
 }
 
-// between says what happened from one floor to the newest one, at least a quarter of the time before it: grows, whether
-// more lives. A cache that is not full yet grows up to any one floor, as a leak does. slows: what came between them is
-// clearly less than what came before, by time and by the bytes that the program allocated, as in a cache that fills up.
+// fillsUp settles whether what lives grew from floor to floor, and says whether it slows down as a cache that fills up.
+func (h *detector) fillsUp(g *growth, s *history.Series, c *curve, queue bool) (slows bool) {
+	if g.settled && !queue {
+		g.settled, slows = h.between(s, c)
+		g.once = !g.settled
+	}
+	if !g.settled {
+		g.floors = 0
+	}
+	return slows
+}
+
+// between says what happened from a floor in the middle of the time to the newest one: grows, whether more lives, at
+// about the rate of before. A cache that is not full yet grows up to any one floor, as a leak does. slows: what came
+// between them is clearly less than what came before, by time and by the bytes that the program allocated, as in a
+// cache that fills up.
 func (h *detector) between(s *history.Series, c *curve) (grows, slows bool) {
-	if len(c.floors) < 2 {
+	n := len(c.floors)
+	if n < 2 {
 		return false, false
 	}
-	last, from := c.floors[len(c.floors)-1], h.beginOf(s)
-	for _, f := range c.floors[:len(c.floors)-1] {
-		was, now := c.samples[f], c.samples[last]-c.samples[f]
-		if was < minSamples || c.t[f] <= from || c.t[last]-c.t[f] < (c.t[last]-from)/4 {
+	last, from, mid := c.floors[n-1], h.beginOf(s), -1
+	far := func(f int) float64 { return math.Abs(c.t[f] - (from+c.t[last])/2) }
+	for _, f := range c.floors[:n-1] {
+		if c.t[f] > from && c.t[last]-c.t[f] >= (c.t[last]-from)/4 && (mid < 0 || far(f) < far(mid)) {
+			mid = f
+		}
+	}
+	if mid < 0 || c.samples[mid] < minSamples {
+		return false, false
+	}
+	was, now := c.samples[mid], max(0, c.samples[last]-c.samples[mid])
+	slows = true
+	for _, clock := range []func(float64) float64{h.clockTime, h.AllocatedAt} {
+		begin, half, end := clock(from), clock(c.t[mid]), clock(c.t[last])
+		if end <= begin { // not known
 			continue
 		}
-		slows = true
-		for _, clock := range []func(float64) float64{h.clockTime, h.AllocatedAt} {
-			begin, mid, end := clock(from), clock(c.t[f]), clock(c.t[last])
-			if end <= begin { // not known
-				continue
-			}
-			q := (end - mid) / (end - begin)
-			steadily := now*(1-q) >= steady*was*q
-			slows = slows && !steadily && stats.BinomialAtMost(was+now, max(0, now), q) < slowChance
-		}
-		return now >= minSamples, slows
+		q := (end - half) / (end - begin)
+		grows = grows || now*(1-q) >= steady*was*q
+		slows = slows && stats.BinomialAtMost(was+now, now, q) < slowChance
 	}
-	return false, false
+	return grows && now >= minSamples, slows && !grows
 }
 
 // queue says of a site whose older objects are dead whether it is a queue whose consumer is too slow: p is the

@@ -282,8 +282,9 @@ func (h *detector) proven(r *heap.Symbols, g *growth) ui.Flow {
 	}
 	at := ui.Flow(ui.Clock(collection.Wall(r, uint64(g.seenAt*1e9))))
 	if g.once {
-		return ui.Flowf("The last %s, at %s, showed that %s of the growth lives. Nothing shows growth from one such "+
-			"point to a later one: it may be a cache that fills up.", what, at, ui.Flow(ui.Share(g.seen)))
+		return ui.Flowf("The last %s, at %s, showed that %s of the growth lives. Nothing shows that it grows as fast "+
+			"after such a collection as before: it may be a cache that fills up.", what, at,
+			ui.Flow(ui.Share(g.seen)))
 	}
 	return ui.Flowf("The last %s, at %s, showed that %s of the growth lives. Less than half proves no leak: what "+
 		"came later may be garbage, or a cache that fills up.", what, at, ui.Flow(ui.Share(g.seen)))
