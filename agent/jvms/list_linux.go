@@ -22,7 +22,10 @@ const maxStatus = 64 << 10
 
 // List gives the JVMs of this host in the order of their pids. JVMs of other users that we may not look into are in it
 // as far as the name of their program is java or their PerfData is listed, with little said about them.
-func List() ([]JVM, error) {
+func List() ([]JVM, error) { return list(nil) }
+
+// list inspects the processes that are wanted; nil: all.
+func list(wanted func(pid int) bool) ([]JVM, error) {
 	d, err := os.Open("/proc")
 	if err != nil {
 		return nil, err
@@ -35,7 +38,7 @@ func List() ([]JVM, error) {
 	var all []JVM
 	for _, n := range names {
 		pid, err := strconv.Atoi(n)
-		if err != nil || pid <= 0 {
+		if err != nil || pid <= 0 || wanted != nil && !wanted(pid) {
 			continue
 		}
 		if j, err := Inspect(pid); err == nil {

@@ -243,3 +243,15 @@ func TestDeletedRing(t *testing.T) {
 		}
 	}
 }
+
+// TestWanted: each process is asked for, and one that is not wanted is not inspected.
+func TestWanted(t *testing.T) {
+	self := false
+	all, err := list(func(pid int) bool {
+		self = self || pid == os.Getpid()
+		return false
+	})
+	if err != nil || len(all) > 0 || !self {
+		t.Errorf("%d JVMs, error %v, asked for this process: %v", len(all), err, self)
+	}
+}

@@ -21,6 +21,10 @@ func FootprintOf(pid int, startTicks uint64) (Footprint, error) {
 // Watch is for Linux.
 func Watch(ctx context.Context, f func(added, ended []JVM)) error { return errors.ErrUnsupported }
 
+func watch(ctx context.Context, wanted func(pid int) bool, f func(added, ended []JVM)) error {
+	return errors.ErrUnsupported
+}
+
 func exists(pid int) bool { return false }
 
 func runsNativeImage(pid int) bool { return false }

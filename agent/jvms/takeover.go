@@ -14,19 +14,19 @@ const takeOverAfter = 300 * time.Millisecond
 
 // TakeOverBelow calls await with the JVMs whose environment names our folder for rings: the ring of one that found no
 // room there is memory without a name, and has to be searched. It returns when ctx is done. That is rare, and to look
-// at all processes takes as much CPU as a short JVM: so it begins a little later.
+// at all processes takes CPU: so it begins a little later, and of all others only the environment is read.
 func TakeOverBelow(ctx context.Context, rings string, await func(context.Context, JVM)) {
 	select {
 	case <-ctx.Done():
 		return
 	case <-time.After(takeOverAfter):
 	}
-	_ = Watch(ctx, func(added, _ []JVM) {
+	ours := func(pid int) bool {
+		env, err := ReadProc(pid, "environ")
+		return err == nil && bytes.Contains(env, []byte("dir="+rings))
+	}
+	_ = watch(ctx, ours, func(added, _ []JVM) {
 		for _, j := range added {
-			env, err := ReadProc(j.PID, "environ")
-			if err != nil || !bytes.Contains(env, []byte("dir="+rings)) {
-				continue
-			}
 			go func() {
 				within, stop := context.WithTimeout(ctx, TakeOverWithin)
 				defer stop()

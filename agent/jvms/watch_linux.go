@@ -29,7 +29,8 @@ const (
 // watcher remembers which JVMs were reported.
 type watcher struct {
 	report  func(added, ended []JVM)
-	known   map[string]JVM // by id
+	wanted  func(pid int) bool // nil: all
+	known   map[string]JVM     // by id
 	started newcomers
 	folders folders
 	timer   *time.Timer // of the next rescan
@@ -40,8 +41,11 @@ type watcher struct {
 // Watch calls f with the JVMs that are there, then with those that start and end, until the context ends; it gives the
 // context's error. A JVM's name or collector may be missing at first: a later List knows more. f runs on Watch's
 // goroutine.
-func Watch(ctx context.Context, f func(added, ended []JVM)) error {
-	w := watcher{report: f, known: map[string]JVM{}, started: newcomers{}, timer: time.NewTimer(0)}
+func Watch(ctx context.Context, f func(added, ended []JVM)) error { return watch(ctx, nil, f) }
+
+// watch is Watch for JVMs that are wanted: to ask is cheaper than to inspect a process.
+func watch(ctx context.Context, wanted func(pid int) bool, f func(added, ended []JVM)) error {
+	w := watcher{report: f, wanted: wanted, known: map[string]JVM{}, started: newcomers{}, timer: time.NewTimer(0)}
 	defer w.timer.Stop()
 	// Without inotify (its instances are few) the rescan alone has to do.
 	var events chan fsnotify.Event
@@ -99,6 +103,9 @@ func (w *watcher) event(e fsnotify.Event) {
 func (w *watcher) glance() {
 	var added []JVM
 	w.started.poll(func(pid int) bool {
+		if w.wanted != nil && !w.wanted(pid) {
+			return false
+		}
 		j, err := Inspect(pid)
 		if err != nil {
 			return false
@@ -119,7 +126,7 @@ func (w *watcher) rescan() {
 	w.soon = false
 	w.timer.Reset(rescan)
 	begun := time.Now()
-	all, err := List()
+	all, err := list(w.wanted)
 	w.tired = time.Now().Add(idleShare * time.Since(begun))
 	if err != nil {
 		return
