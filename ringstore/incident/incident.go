@@ -91,8 +91,8 @@ type Incident struct {
 	Full    bool      `json:"disk_full,omitempty"` // the open file is left out since the disk has no room for a copy
 	Foreign []string  `json:"foreign,omitempty"`   // files of other recordings, which lie in the ring's folder still
 	Names   []string  `json:"ring_files,omitempty"`
-	// Follows is the newest incident of the recording that was made by itself not long before: one trouble, such as a
-	// storm, an allocation that failed and the end of the JVM, may make several.
+	// Follows is the newest incident of the recording that was made by itself not long before. One trouble may make
+	// several: a storm, an allocation that failed, and the end of the JVM.
 	Follows *Followed `json:"follows,omitempty"`
 	// References is the reference listing that was taken for it; absent: none was asked for.
 	References *Listed `json:"references,omitempty"`
