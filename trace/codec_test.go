@@ -209,7 +209,7 @@ func genLive(t *rapid.T) []LiveSample {
 
 func genSlice(t *rapid.T) *Slice {
 	return &Slice{
-		GC: genNum.Draw(t, "gc"), Ramp: rapid.Uint64Range(1, MaxCount).Draw(t, "ramp"),
+		GC: genNum.Draw(t, "gc"), Ramp: rapid.Uint64Range(0, MaxCount).Draw(t, "ramp"),
 		N: rapid.Uint64Range(1, MaxCount).Draw(t, "n"), Reason: rapid.Uint64Range(1, 11).Draw(t, "reason"),
 		Flags: genFlag.Draw(t, "flags"), Left: genAddr.Draw(t, "left"), Uncounted: genAddr.Draw(t, "uncounted"),
 		Time: genTime.Draw(t, "time"), Probe: genTime.Draw(t, "probe"), Pending: genRanges(t, "pending"),

@@ -364,7 +364,7 @@ var events = []Event{
 	}},
 	{Tag: TagTotal, Name: "total", Fields: []Field{u("objects", MaxCount), u("bytes", MaxBytes)}},
 	{Tag: TagSlice, Name: "slice", Since: 3, Fields: []Field{
-		u("gc", MaxCount), id("ramp", MaxCount), id("n", MaxCount), en("reason", 1, 255, SyncReasonNames),
+		u("gc", MaxCount), u("ramp", MaxCount), id("n", MaxCount), en("reason", 1, 255, SyncReasonNames),
 		en("flags", 0, maxFlags, SliceFlagNames), u("left", MaxAddr), u("uncounted", MaxAddr), u("time", MaxTime),
 		u("probe", MaxTime),
 	}},
