@@ -65,7 +65,7 @@ static void hot_fill(struct hot *h, uint32_t type, bool len) {
 static void hot_keep(struct hot *table, int lay, uint64_t word, const struct centry *c, const struct hot *h) {
     uint32_t base = (uint32_t)vm.align - 1 + (c->lh < 0 ? (uint32_t)c->lh >> 16 & 0xff : (uint32_t)c->lh & ~1u);
     if (lay == WIDE || c->type & TF_SLOW || base < vm.align - 1 + 8 || base > UINT16_MAX) return;
-    struct hot *to = hot_at(table, word);
+    struct hot *to = hot_at(table, word, lay == COMPACT);
     *to = *h;
     to->base = (uint16_t)base;
     to->shift = c->lh < 0 ? (uint8_t)c->lh & 63 : 0;

@@ -50,10 +50,15 @@ HOT const struct hot *object_in(struct hot *aside, int lay, uint64_t a, uint64_t
                                 struct hot *spare, uint32_t *len, uint64_t *bytes) {
     if (aside && lay == COMPACT && (mark & 3) == 3) return NULL;
     uint64_t word = word_at(lay, a, mark);
-    const struct hot *h = hot_at(aside ? aside : hots, word);
-    if (lay == WIDE || !LIKELY(h->word == (uint32_t)word && word))
-        return aside ? object_learn_aside(aside, lay, a, word, spare, len, bytes)
-                     : object_learn(lay, a, word, spare, len, bytes);
+    const struct hot *h = hot_at(aside ? aside : hots, word, lay == COMPACT);
+    if (lay == WIDE || !LIKELY(h->word == (uint32_t)word && word)) {
+        uint32_t some_len = 0; // the caller's variables stay in registers
+        uint64_t some_bytes = 0;
+        h = aside ? object_learn_aside(aside, lay, a, word, spare, &some_len, &some_bytes)
+                  : object_learn(lay, a, word, spare, &some_len, &some_bytes);
+        *len = some_len, *bytes = some_bytes;
+        return h;
+    }
     // A length is read of instances too where that is inside the smallest object.
     uint32_t n = (lay == NARROW ? rd32((char *)a + 12) : rd32((char *)a + (h->lenmask & 8))) & h->lenmask;
     *len = n;

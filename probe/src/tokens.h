@@ -16,6 +16,10 @@ HOT uint8_t *put4(uint8_t *p, uint32_t x, uint32_t n) {
 }
 
 HOT uint8_t *put_len(uint8_t *p, const struct hot *h, uint32_t len) {
+    if (LIKELY(len < 0x80)) { // as it is of most objects, and of those that have none
+        *p = (uint8_t)len;
+        return p + (h->lenmask & 1);
+    }
     if (!LIKELY(!(len >> 28))) return leb_long(p, len);
     uint32_t n = leb_size(len);
     return put4(p, leb_bytes(len, n), n & h->lenmask);

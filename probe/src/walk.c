@@ -32,30 +32,28 @@ void dest_reset(void) {
     ndest = 0;
 }
 
-HOT void dest_set(uint64_t dw, uint64_t n) {
+HOT void dest_set(uint64_t *bits, uint64_t dw, uint64_t n) {
     uint64_t i = dw >> 6, sh = dw & 63;
-    ndest += n;
-    dest[i] |= (n >= 64 ? ~0ull : (1ull << n) - 1) << sh;
+    bits[i] |= (n >= 64 ? ~0ull : (1ull << n) - 1) << sh;
     if (LIKELY(sh + n <= 64)) return;
-    for (n -= 64 - sh; n >= 64; n -= 64) dest[++i] = ~0ull;
-    if (n) dest[++i] |= (1ull << n) - 1;
+    for (n -= 64 - sh; n >= 64; n -= 64) bits[++i] = ~0ull;
+    if (n) bits[++i] |= (1ull << n) - 1;
 }
 
-HOT bool dest_has(uint64_t dw) { return dest[dw >> 6] >> (dw & 63) & 1; }
+HOT bool dest_has(const uint64_t *bits, uint64_t dw) { return bits[dw >> 6] >> (dw & 63) & 1; }
 
 // The length of the run of bits that begins at dw, which is cleared: at most most. Where a region is full to its end,
 // the run continues in the next one.
-HOT uint64_t dest_take(uint64_t dw, uint64_t most) {
+HOT uint64_t dest_take(uint64_t *bits, uint64_t dw, uint64_t most) {
     uint64_t i = dw >> 6, sh = dw & 63, n = 0;
     for (;; i++, sh = 0) {
-        uint64_t x = ~(dest[i] >> sh), k = x ? (uint64_t)__builtin_ctzll(x) : 64;
+        uint64_t x = ~(bits[i] >> sh), k = x ? (uint64_t)__builtin_ctzll(x) : 64;
         if (k > 64 - sh) k = 64 - sh;
         if (k > most - n) k = most - n;
-        dest[i] &= ~((k >= 64 ? ~0ull : (1ull << k) - 1) << sh);
+        bits[i] &= ~((k >= 64 ? ~0ull : (1ull << k) - 1) << sh);
         n += k;
         if (sh + k < 64 || n == most) break;
     }
-    ndest -= n;
     return n;
 }
 
@@ -119,10 +117,11 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi, 
     const uint64_t base = (uint64_t)vm.heap_base, heap = vm.heap_bytes, round = ~(vm.align - 1);
     const struct old_space old_space = old_space_of(w->map);
     struct hot spare;
-    uint64_t a = lo, skip = 0, prev_dst = w->prev_dst;
+    uint64_t *const bits = dest, a = lo, skip = 0, prev_dst = w->prev_dst, words = 0;
     uint32_t h = 0;
     bool ok = true, dug = source == SRC_OLD && graves_at(lo);
     uint64_t hole = source == SRC_EDEN ? next_hole(&h, lo) : UINT64_MAX;
+    ndest++; // until the walk has come to its end: a fault may leave bits
     if (e->end - e->p < TOKEN) e->over = true;
     uint8_t *p = e->over ? nowhere : e->p, *limit = e->over ? nowhere + sizeof nowhere - TOKEN : e->end - TOKEN;
     while (a < hi) {
@@ -158,7 +157,8 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi, 
                 if (skip) p = leb_long(p, skip << 3 | HC_TOK_SKIP), skip = 0;
                 uint64_t dw = (d - base) >> 3;
                 p = put_survivor(w, p, o, len, dw, bytes >> 3, &prev_dst);
-                dest_set(dw, bytes >> 3);
+                dest_set(bits, dw, bytes >> 3);
+                words += bytes >> 3;
                 bool old = source != SRC_OLD && lands_in_old(&old_space, d);
                 if (source == SRC_EDEN)
                     census(o->type, old ? 5 : 0, old ? 1 : 0, bytes);
@@ -179,6 +179,7 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi, 
     }
     if (!e->over) e->p = p;
     w->prev_dst = prev_dst;
+    ndest += words - 1;
     if (a != hi) violation("a walk of evacuated memory did not end at the top", a);
     put_u(e, HC_TOK_END);
     return ok;
@@ -196,28 +197,33 @@ bool walk_moves(struct walker *w, uint64_t lo, uint64_t hi, int source, uint64_t
 
 HOT uint64_t births(int lay, struct walker *w, uint64_t lo, uint64_t hi, bool young, bool all) {
     struct enc *e = w->e;
-    uint64_t a = lo, skip = 0;
     const uint64_t base = (uint64_t)vm.heap_base, round = ~(vm.align - 1);
+    uint64_t *const bits = dest, a = lo, skip = 0, prev_end = w->prev_end, words = 0;
     struct hot spare;
     bool open = false;
+    if (e->end - e->p < TOKEN) e->over = true;
+    uint8_t *p = e->over ? nowhere : e->p, *limit = e->over ? nowhere + sizeof nowhere - TOKEN : e->end - TOKEN;
     while (a < hi) {
         uint64_t dw = (a - base) >> 3;
-        if (!all && dest_has(dw)) {
-            uint64_t n = dest_take(dw, (hi - a) >> 3);
+        if (!all && dest_has(bits, dw)) {
+            uint64_t n = dest_take(bits, dw, (hi - a) >> 3);
             skip += n;
+            words += n;
             a += n << 3;
             continue;
         }
-        if (!LIKELY(!e->over && e->end - e->p >= TOKEN)) e->over = true;
+        if (!LIKELY(p <= limit)) {
+            e->over = true;
+            p = nowhere, limit = nowhere + sizeof nowhere - TOKEN;
+        }
         __builtin_prefetch((void *)(a + AHEAD));
         uint64_t mark = rd64((void *)a);
         uint32_t len;
         uint64_t bytes;
         const struct hot *o = object(lay, a, mark, round, &spare, &len, &bytes);
         if (!LIKELY(o && bytes <= hi - a)) break;
-        uint8_t *p = LIKELY(!e->over) ? e->p : nowhere;
         if (!LIKELY(open)) {
-            p = zig_long(p, (int64_t)(dw - w->prev_end));
+            p = zig_long(p, (int64_t)(dw - prev_end));
             open = true;
         } else if (skip) {
             *p++ = HC_LIST_SKIP;
@@ -226,11 +232,13 @@ HOT uint64_t births(int lay, struct walker *w, uint64_t lo, uint64_t hi, bool yo
         skip = 0;
         p = put4(p, o->list, o->nlist);
         p = put_len(p, o, len);
-        if (LIKELY(!e->over)) e->p = p;
-        w->prev_end = dw + (bytes >> 3);
+        prev_end = dw + (bytes >> 3);
         census(o->type, young ? age_bucket(mark) : 5, young ? 0 : 1, bytes);
         a += bytes;
     }
+    if (!e->over) e->p = p;
+    w->prev_end = prev_end;
+    ndest -= words;
     if (open) put_u(e, HC_LIST_END);
     return a;
 }
