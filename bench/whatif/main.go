@@ -1,5 +1,6 @@
-// Command whatif measures how well `heapcam whatif` predicts: for each program of bench/workloads it records one run,
-// runs the program with other heaps, and compares what happened with what was predicted.
+// Command whatif measures how well `heapcam whatif` predicts: for each program of bench/workloads and of
+// bench/whatif/programs it records one run, runs the program with other heaps, and compares what happened with what was
+// predicted.
 //
 //	whatif [-heapcam FILE] [-dir DIR] [-programs A,B] [-budget DURATION] [-prefix COMMAND] run
 //	whatif [-heapcam FILE] [-dir DIR] [-programs A,B] [-mode MODE] table
@@ -47,6 +48,19 @@ var programs = []program{
 	{"compiler-crypto", 2, 32, 48, []int{16, 32, 64, 128}, []int{44, 64, 128}},
 	{"sunflow", 1, 20, 12, []int{10, 20, 40, 80}, []int{10, 16, 32}},
 	{"compiler-compiler", 1, 64, 160, []int{32, 64, 128, 256}, []int{144, 192, 384}},
+	{"bytecode", 2, 24, 44, []int{12, 24, 48, 96}, []int{40, 56, 96}},
+	{"beanshell", 20, 8, 6, []int{4, 8, 16, 32}, []int{4, 6, 12}},
+	{"h2", 10, 12, 12, []int{6, 12, 24, 48}, []int{9, 12, 24}},
+	{"lucene", 10, 12, 9, []int{6, 12, 24, 48}, []int{7, 9, 18}},
+}
+
+// folder is where its run.sh is.
+func (p program) folder() string {
+	d := filepath.Join("bench", "workloads", p.name)
+	if _, err := os.Stat(d); err != nil {
+		d = filepath.Join("bench", "whatif", "programs", p.name)
+	}
+	return d
 }
 
 // result is one plain run.
@@ -174,7 +188,7 @@ func (b *bench) start(p program, opts string, before ...string) (string, error) 
 	words := append(strings.Fields(b.prefix), before...)
 	words = append(words, "./run.sh")
 	c := exec.CommandContext(ctx, words[0], words[1:]...)
-	c.Dir = filepath.Join("bench", "workloads", p.name)
+	c.Dir = p.folder()
 	c.Env = append(os.Environ(), "JAVA_OPTS="+opts, "N="+strconv.Itoa(p.n))
 	out, err := c.CombinedOutput()
 	return string(out), err
@@ -190,7 +204,7 @@ func (b *bench) record(p program) error {
 		return err
 	}
 	prepare := exec.Command("./run.sh", "prepare") // else its compiler would be recorded, too
-	prepare.Dir = filepath.Join("bench", "workloads", p.name)
+	prepare.Dir = p.folder()
 	if out, err := prepare.CombinedOutput(); err != nil {
 		return fmt.Errorf("preparing %s: %w\n%s", p.name, err, out)
 	}
