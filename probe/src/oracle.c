@@ -102,14 +102,16 @@ static uint64_t merge_names(struct named *t, uint64_t n) {
     return m;
 }
 
+// With the lock, which it gives back.
 static void compare(struct named *t, uint64_t n) {
     uint64_t objects = o_count[0], bytes = o_bytes[0], bad = 0;
     for (uint64_t i = 0; i < n; i++) {
         t[i].n = o_count[i + 1], t[i].b = o_bytes[i + 1];
         objects += t[i].n, bytes += t[i].b;
     }
-    uint64_t m = merge_names(t, n);
+    const uint64_t m = merge_names(t, n);
     raw_by_name(t, m);
+    ring_unlock(); // from here on the next pause may count anew
     for (uint64_t i = 0; i < m; i++)
         if (t[i].n != t[i].rn || t[i].b != t[i].rb) {
             bad++;
@@ -123,6 +125,7 @@ static void compare(struct named *t, uint64_t n) {
              (unsigned long long)o_count[0], o_holes);
 }
 
+// Returns with the lock.
 static void iterate(void) {
     jvmtiHeapCallbacks cb;
     memset(&cb, 0, sizeof cb);
@@ -131,7 +134,6 @@ static void iterate(void) {
     types_keep();
     lock_writer(); // keeps ordinary epochs out of the counters
     (*jvmti)->IterateThroughHeap(jvmti, 0, NULL, &cb, NULL);
-    ring_unlock();
 }
 
 void oracle(JNIEnv *jni) {
