@@ -97,4 +97,5 @@ var Probe = []ProbeLine{
 		"objects=%llu", oracle, ""},
 	{debug, "oracle: no answer: %s", oracle, ""},
 	{debug, "oracle: no answer: JVMTI error %d", oracle, ""},
+	{debug, "oracle: no answer: a collection came in between each time", oracle, ""},
 }

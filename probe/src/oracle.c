@@ -19,13 +19,13 @@
 static PER_RECORDING uint64_t *o_count, *o_bytes, o_n;
 static PER_RECORDING struct tally raw;
 static PER_RECORDING bool o_walked;
-static PER_RECORDING uint32_t o_holes;
+static PER_RECORDING uint32_t o_holes, o_stamp;
 static jint JNICALL each_object(jlong class_tag, jlong size, jlong *tag, jint len, void *user) {
     (void)tag, (void)len, (void)user;
     if (!o_walked) {
         o_walked = true;
         epoch_tally(&raw);
-        o_holes = nholes; // the next pause counts anew
+        o_holes = nholes, o_stamp = cstamp; // the next pause counts anew
     }
     uint64_t i = class_tag > 0 && (uint64_t)class_tag <= o_n ? (uint64_t)class_tag : 0;
     o_count[i]++;
@@ -102,8 +102,8 @@ static uint64_t merge_names(struct named *t, uint64_t n) {
     return m;
 }
 
-// With the lock, which it gives back.
-static void compare(struct named *t, uint64_t n) {
+// False: there is nothing any more to compare with.
+static bool compare(struct named *t, uint64_t n) {
     uint64_t objects = o_count[0], bytes = o_bytes[0], bad = 0;
     for (uint64_t i = 0; i < n; i++) {
         t[i].n = o_count[i + 1], t[i].b = o_bytes[i + 1];
@@ -111,7 +111,7 @@ static void compare(struct named *t, uint64_t n) {
     }
     const uint64_t m = merge_names(t, n);
     raw_by_name(t, m);
-    ring_unlock(); // from here on the next pause may count anew
+    if (*(volatile uint32_t *)&cstamp != o_stamp) return false; // a collection came, and counted anew
     for (uint64_t i = 0; i < m; i++)
         if (t[i].n != t[i].rn || t[i].b != t[i].rb) {
             bad++;
@@ -123,40 +123,50 @@ static void compare(struct named *t, uint64_t n) {
              (unsigned long long)raw.objects, (unsigned long long)raw.bytes, (unsigned long long)objects,
              (unsigned long long)bytes, (unsigned long long)m, (unsigned long long)bad, (unsigned long long)raw.unknown,
              (unsigned long long)o_count[0], o_holes);
+    return true;
 }
 
-// Returns with the lock.
 static void iterate(void) {
     jvmtiHeapCallbacks cb;
     memset(&cb, 0, sizeof cb);
     cb.heap_iteration_callback = each_object;
     o_walked = false;
     types_keep();
-    lock_writer(); // keeps ordinary epochs out of the counters
+    lock_writer();
     (*jvmti)->IterateThroughHeap(jvmti, 0, NULL, &cb, NULL);
+    ring_unlock();
 }
 
-void oracle(JNIEnv *jni) {
+static bool answer(JNIEnv *jni) {
+    bool done = true;
     jint n = 0;
     jclass *ks = NULL;
-    char why[HC_MAX_REASON];
-    if (!vm_late(why)) { // no collection may have come yet: the walk needs the reserve behind a TLAB
-        log_line("oracle: no answer: %s", why);
-        return;
-    }
     jvmtiError r = (*jvmti)->GetLoadedClasses(jvmti, &n, &ks);
     if (r) {
         log_line("oracle: no answer: JVMTI error %d", (int)r);
-        return;
+        return true;
     }
     o_count = calloc((size_t)n + 1, 8), o_bytes = calloc((size_t)n + 1, 8);
     struct named *t = calloc((size_t)n + 1, sizeof *t);
     if (o_count && o_bytes && t) {
         o_n = tag_classes(t, ks, n);
         iterate();
-        compare(t, o_n);
+        done = compare(t, o_n);
         for (jint i = 0; i < n; i++) (*jvmti)->SetTag(jvmti, ks[i], 0), (*jni)->DeleteLocalRef(jni, ks[i]);
     }
     (*jvmti)->Deallocate(jvmti, (unsigned char *)ks);
     free(o_count), free(o_bytes), free(t);
+    return done;
+}
+
+void oracle(JNIEnv *jni) {
+    char why[HC_MAX_REASON];
+    if (!vm_late(why)) { // no collection may have come yet: the walk needs the reserve behind a TLAB
+        log_line("oracle: no answer: %s", why);
+        return;
+    }
+    enum { TRIES = 100 };
+    for (int i = 0; i < TRIES; i++)
+        if (answer(jni)) return;
+    log_line("oracle: no answer: a collection came in between each time");
 }
