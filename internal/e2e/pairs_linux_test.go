@@ -100,7 +100,8 @@ func TestPairs(t *testing.T) {
 				case gc != "G1": // larger sync points, those that are compressed little most of all
 					limit = "8MiB"
 				}
-				if major < 17 || gc != "Serial" && depth == "survivors" { // its recordings are smaller, and rotate later
+				// its recordings are smaller, and rotate later
+				if major < 17 || gc != "Serial" && depth == "survivors" {
 					rounds = "80000"
 				}
 				if full {
