@@ -28,7 +28,7 @@ type data struct {
 	states    cache[*state]
 	counts    cache[*state]           // states that hold only types and lengths
 	tuples    cache[[]classify.Tuple] // by state
-	groups    cache[*groups]        // by state
+	groups    cache[*groups]          // by state
 	flows     cache[*flows]           // by state
 	answers   cache[any]              // diffs, trends
 	graphs    cache[*retention.Heap]  // the newest reference listing
