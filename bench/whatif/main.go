@@ -5,13 +5,14 @@
 //	whatif [-heapcam FILE] [-dir DIR] [-programs A,B] [-budget DURATION] [-prefix COMMAND] run
 //	whatif [-heapcam FILE] [-dir DIR] [-programs A,B] [-mode MODE] table
 //	whatif [-heapcam FILE] [-dir DIR] [-programs A,B] times
+//	whatif [-heapcam FILE] [-dir DIR] [-programs A,B] perturb
 //	whatif [-heapcam FILE] [-dir DIR] [-programs A,B] [-prefix COMMAND] onegen
 //	whatif [-heapcam FILE] [-dir DIR] [-programs A,B] [-prefix COMMAND] [-goal GOAL] goal
 //
 // Runs that are in DIR/runs.jsonl are not repeated, so an interrupted measurement goes on where it stopped. The runs
 // are plain ones, without the probe; -Xlog:gc says what they did. table predicts and prints a table in Markdown; times
-// does the same for the lengths of pauses. onegen runs the programs without generations, and compares with equations 1
-// and 2; goal runs them with the flags of --goal.
+// does the same for the lengths of pauses. perturb shows how predictions from two shares alone depend on these. onegen
+// runs the programs without generations, and compares with equations 1 and 2; goal runs them with the flags of --goal.
 package main
 
 import (
@@ -125,6 +126,8 @@ func (b *bench) main(verb, which, goal string, budget time.Duration) error {
 		return b.table(chosen)
 	case "times":
 		return b.times(chosen)
+	case "perturb":
+		return b.perturb(chosen)
 	}
 	for _, p := range chosen {
 		if err := b.record(p); err != nil {

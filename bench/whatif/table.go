@@ -46,13 +46,14 @@ func (s *score) add(o *score) {
 	s.fullArea, s.fullBase = s.fullArea+o.fullArea, s.fullBase+o.fullBase
 }
 
-func (s *score) String() string {
-	ratio := func(a, b float64) string {
-		if b == 0 {
-			return "-"
-		}
-		return fmt.Sprintf("%.2f", a/b)
+func ratio(a, b float64) string {
+	if b == 0 {
+		return "–"
 	}
+	return fmt.Sprintf("%.2f", a/b)
+}
+
+func (s *score) String() string {
 	return fmt.Sprintf("%d points | %d within 10 %% | Inaccuracy %s | %d within 25 %% or 1 | Inaccuracy %s | | | %d "+
 		"of %d "+
 		"in both intervals", s.points, s.minor, ratio(s.minorArea, s.minorBase), s.full, ratio(s.fullArea, s.fullBase),
