@@ -29,8 +29,8 @@ Each verdict is a data structure: allocation sites whose objects survive collect
 number through the recording. What matters most is first. There are three kinds:
 
   fills-heap   The heap was full, and this filled it.
-  leak         Each of two collections of old space, or more, left more of it: its objects live.
-  suspect      It grows like a leak, but nothing shows that its objects live, or that it grows on.
+  leak         Two or more collections of old space each left more of it, so its objects live.
+  suspect      It grows like a leak, but nothing shows that its objects live and grow further.
                It may be garbage, or a cache that fills up. To settle it, use --settle.
 
 Caches that have filled up, the start of a program, and batches that are released again have no verdict. Record at least

@@ -69,8 +69,8 @@ func readStorm(t *testing.T, path string) (s stormOf) {
 	return s
 }
 
-// TestStormBudget: in a storm not every full collection is listed, which is counted; the exhaustion has an incident of
-// its own beside the storm's, with a complete listing of what filled the heap; a JVM that ends by
+// TestStormBudget: in a storm not every full collection is listed, which is counted; the exhaustion has an
+// incident, also if the storm has one, with a complete listing of what filled the heap; a JVM that ends by
 // ExitOnOutOfMemoryError, without an event, is recognised.
 func TestStormBudget(t *testing.T) {
 	tiers.Gate(t, "the budget in a storm")

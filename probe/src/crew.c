@@ -135,11 +135,10 @@ static void work(unsigned who) {
     }
 }
 
-// Between jobs: what a large listing took is given back.
+// Between jobs: what a large listing took is given back, with what a range that was not finished and graves have.
 static void rest(unsigned who) {
-    struct mate *m = &mates[who];
-    if (m->used > KEPT) os_give_back(m->buffer + KEPT, m->used - KEPT);
-    m->used = 0;
+    os_give_back(mates[who].buffer + KEPT, BUFFER - KEPT);
+    mates[who].used = 0;
 }
 
 // ---- the VM thread's side ------------------------------------------------------------------------

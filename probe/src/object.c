@@ -8,7 +8,7 @@
 #include "options.h"
 #include "sidetable.h"
 
-// What few objects need: mirrors, stacks of virtual threads. Any thread
+// What few objects need: mirrors, stacks of virtual threads. Also for threads of the pool.
 static bool measure(int lay, uint64_t a, const struct centry *c, uint32_t type, struct obj *o) {
     int32_t lh = type == (c->type & TYPE_MASK) ? c->lh : tinfo[TSLOT(type)].lh;
     o->type = type;

@@ -1,21 +1,4 @@
 #!/bin/bash
-# beanshell: the BeanShell interpreter; as bench/workloads
-# packages: libbsh-java
-# Environment: JAVA (launcher), JAVA_OPTS (collector, heap, agent), N (amount of work, default 200), WORK (scratch folder),
-#              JAVAC17 (compiler of the driver; always --release 11 so that every JDK runs the same classes).
-# "./run.sh prepare" only compiles the driver.
-set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-JAVA=${JAVA:-/usr/lib/jvm/java-17-openjdk-amd64/bin/java}
-JAVAC17=${JAVAC17:-/usr/lib/jvm/java-17-openjdk-amd64/bin/javac}
-WORK=${WORK:-${WORKLOADS_HOME:-$HOME/.cache/heapcam-workloads}/beanshell}; N=${N:-200}
-J=/usr/share/java
-cp=$WORK/classes
-for jar in bsh.jar; do cp=$cp:$J/$jar; done
-mkdir -p "$WORK/classes"
-if [ "$here/Driver.java" -nt "$WORK/classes/Driver.class" ]; then
-  "$JAVAC17" --release 11 -nowarn -proc:none -Xlint:-options -cp "$cp" -d "$WORK/classes" "$here"/*.java
-fi
-[ "${1:-}" = prepare ] && exit 0
-cd "$WORK"
-exec "$JAVA" ${JAVA_OPTS:-} -cp "$cp" Driver "$N" 
+# The BeanShell interpreter runs a script (packages: libbsh-java)
+N=${N:-200} jars=(bsh.jar) args=()
+. "$(dirname "$0")/../run.sh"

@@ -1,21 +1,4 @@
 #!/bin/bash
-# bytecode: ASM follows the data flow of the classes of Guava; as bench/workloads
-# packages: libasm-java libguava-java
-# Environment: JAVA (launcher), JAVA_OPTS (collector, heap, agent), N (amount of work, default 20), WORK (scratch folder),
-#              JAVAC17 (compiler of the driver; always --release 11 so that every JDK runs the same classes).
-# "./run.sh prepare" only compiles the driver.
-set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-JAVA=${JAVA:-/usr/lib/jvm/java-17-openjdk-amd64/bin/java}
-JAVAC17=${JAVAC17:-/usr/lib/jvm/java-17-openjdk-amd64/bin/javac}
-WORK=${WORK:-${WORKLOADS_HOME:-$HOME/.cache/heapcam-workloads}/bytecode}; N=${N:-20}
-J=/usr/share/java
-cp=$WORK/classes
-for jar in asm.jar asm-tree.jar asm-analysis.jar; do cp=$cp:$J/$jar; done
-mkdir -p "$WORK/classes"
-if [ "$here/Driver.java" -nt "$WORK/classes/Driver.class" ]; then
-  "$JAVAC17" --release 11 -nowarn -proc:none -Xlint:-options -cp "$cp" -d "$WORK/classes" "$here"/*.java
-fi
-[ "${1:-}" = prepare ] && exit 0
-cd "$WORK"
-exec "$JAVA" ${JAVA_OPTS:-} -cp "$cp" Driver "$N" "$J/guava.jar"
+# ASM follows the data flow of the classes of Guava (packages: libasm-java libguava-java)
+N=${N:-20} jars=(asm.jar asm-tree.jar asm-analysis.jar) args=(/usr/share/java/guava.jar)
+. "$(dirname "$0")/../run.sh"

@@ -1,21 +1,4 @@
 #!/bin/bash
-# lucene: a Lucene index in memory; as bench/workloads
-# packages: liblucene4.10-java
-# Environment: JAVA (launcher), JAVA_OPTS (collector, heap, agent), N (amount of work, default 60), WORK (scratch folder),
-#              JAVAC17 (compiler of the driver; always --release 11 so that every JDK runs the same classes).
-# "./run.sh prepare" only compiles the driver.
-set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-JAVA=${JAVA:-/usr/lib/jvm/java-17-openjdk-amd64/bin/java}
-JAVAC17=${JAVAC17:-/usr/lib/jvm/java-17-openjdk-amd64/bin/javac}
-WORK=${WORK:-${WORKLOADS_HOME:-$HOME/.cache/heapcam-workloads}/lucene}; N=${N:-60}
-J=/usr/share/java
-cp=$WORK/classes
-for jar in lucene-core-4.10.4.jar lucene-analyzers-common-4.10.4.jar lucene-queryparser-4.10.4.jar; do cp=$cp:$J/$jar; done
-mkdir -p "$WORK/classes"
-if [ "$here/Driver.java" -nt "$WORK/classes/Driver.class" ]; then
-  "$JAVAC17" --release 11 -nowarn -proc:none -Xlint:-options -cp "$cp" -d "$WORK/classes" "$here"/*.java
-fi
-[ "${1:-}" = prepare ] && exit 0
-cd "$WORK"
-exec "$JAVA" ${JAVA_OPTS:-} -cp "$cp" Driver "$N" 
+# A Lucene index in memory (packages: liblucene4.10-java)
+N=${N:-60} jars=(lucene-core-4.10.4.jar lucene-analyzers-common-4.10.4.jar lucene-queryparser-4.10.4.jar) args=()
+. "$(dirname "$0")/../run.sh"
