@@ -21,7 +21,7 @@ uint64_t budget_listing(uint64_t bytes);
 uint64_t budget_guess(uint64_t bytes); // predicted ns for a part of a listing
 bool budget_fits(uint64_t bytes, uint64_t room); // whether a listing of so many bytes is expected to fit
 void budget_sliced(uint64_t cpu_ns, uint64_t bytes, uint64_t written); // reports what a part of a listing took
-uint64_t budget_slice(uint64_t pause_ns); // ns that a pause that took so long may list: max_sync or a fifth; 0: no limit
+uint64_t budget_slice(uint64_t pause_ns); // ns that a pause of that length may list: max_sync or a fifth; 0: no limit
 uint64_t budget_whole(void); // ns that a listing may take that is not spread: an agent cannot store it, or a storm
 struct listing_cost {
     uint64_t bytes, total, written;    // listed; that a listing walks; to the ring
