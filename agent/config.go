@@ -86,6 +86,8 @@ type Config struct {
 	Accept func(path string) bool
 	// Attributes, if set, gives the attributes of OpenTelemetry that the rules of heapcam.yaml set for a JVM.
 	Attributes func(config.JVM) map[string]string
+	// Pod, if set, gives what the API server of Kubernetes says of the pod with a UID.
+	Pod func(uid string) map[string]string
 	// Others, if set, gives the JVMs that are not recorded, for status.
 	Others func() []api.Other
 	// Switch names a file: while it is there nothing is recorded on this host ("": there is no such switch). Probes

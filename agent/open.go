@@ -54,7 +54,7 @@ func (a *Agent) newSession(ring *shmring.Ring) (*session.Session, error) {
 		}
 		pid, name = host, ProcessName(host)
 		if j, err := jvms.Inspect(host); err == nil && j.StartTicks == h.StartTicks {
-			resource = j.Resource(a.cfg.Attributes)
+			resource = j.Resource(jvms.Sources{Rules: a.cfg.Attributes, Pod: a.cfg.Pod})
 		}
 	} else if w, ok := a.recorded(h.Session, ring.Owner()); ok {
 		// What is left in the ring refers to definitions that are stored there alone.

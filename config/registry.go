@@ -226,6 +226,10 @@ var Groups = []Group{
 			More: "The agent reads it whenever it pushes."},
 		{Key: "profiles_tenant", Kind: Text, Placeholder: "TENANT", Zero: "none is sent",
 			Help: "Tenant of the server (header X-Scope-OrgID)."},
+		{Key: "kubernetes_api", Kind: Bool, Default: "false",
+			Help: "Ask the API server of Kubernetes for names, annotations and labels of this node's pods.",
+			More: "It needs a service account that may list pods, and the node's name in the variable " +
+				"HEAPCAM_NODE_NAME."},
 		{Key: "remote_max_pull", Kind: Bytes, Default: "0", Zero: "unlimited",
 			Help: "Largest size of one pull from another host. A larger request gets the newest whole files."},
 	}},

@@ -61,6 +61,8 @@ type DiscoveryConfig struct {
 	// DetachedBy says who had the agent detach from a JVM that still runs; "": nobody. It is left alone until it ends
 	// or is attached to by hand.
 	DetachedBy func(JVM) string
+	// Pod gives what the API server of Kubernetes says of a pod; nil: it is not asked.
+	Pod func(uid string) map[string]string
 }
 
 // Discovery attaches to each JVM that starts, as the rules say, and remembers why others are not recorded.
@@ -125,7 +127,7 @@ func (d *Discovery) Consider(ctx context.Context, j JVM) {
 	if !ok {
 		return
 	}
-	options, why, record := d.Decide(ruleJVM(j))
+	options, why, record := d.Decide(ruleJVM(j, d.Pod))
 	switch {
 	case !record:
 		d.note(j, Unrecorded{Ignored: true, Why: "ignored", Reason: why})
@@ -372,7 +374,7 @@ func (d *Discovery) Unrecorded() (out []Unrecorded) {
 }
 
 // ruleJVM gives what rules decide on.
-func ruleJVM(j JVM) config.JVM {
+func ruleJVM(j JVM, pod func(string) map[string]string) config.JVM {
 	c := config.JVM{User: userName(j.UID), Main: j.Name, Container: j.Apart, Flags: j.Args, Cgroup: Cgroup(j.PID)}
 	for p := c.Cgroup; p != "/" && p != "." && p != ""; p = path.Dir(p) {
 		if b := path.Base(p); strings.HasSuffix(b, ".service") || strings.HasSuffix(b, ".scope") {
@@ -380,17 +382,23 @@ func ruleJVM(j JVM) config.JVM {
 			break
 		}
 	}
-	c.Service = j.Resource(nil)[trace.AttrService]
+	c.Service = j.Resource(Sources{Pod: pod})[trace.AttrService]
 	return c
 }
 
-// Resource says whose j is (package resource). attributes gives what the rules of heapcam.yaml say of it; nil: nothing.
-func (j JVM) Resource(attributes func(config.JVM) map[string]string) trace.Resource {
+// Sources are where Resource looks beside the JVM itself.
+type Sources struct {
+	Rules func(config.JVM) map[string]string // what the rules of heapcam.yaml say of a JVM; nil: nothing
+	Pod   func(uid string) map[string]string // what the API server of Kubernetes says of a pod; nil: nothing
+}
+
+// Resource says whose j is (package resource).
+func (j JVM) Resource(from Sources) trace.Resource {
 	p := resource.Process{PID: j.PID, StartTicks: j.StartTicks, UID: j.UID, Owner: userName(j.UID), Program: j.Name,
-		Options: j.Args, Runtime: j.Version, Cgroup: Cgroup(j.PID)}
+		Options: j.Args, Runtime: j.Version, Cgroup: Cgroup(j.PID), Pod: from.Pod}
 	p.Host, _ = os.Hostname()
-	if attributes != nil {
-		p.Rules = attributes(ruleJVM(j))
+	if from.Rules != nil {
+		p.Rules = from.Rules(ruleJVM(j, from.Pod))
 	}
 	return resource.Of(p)
 }

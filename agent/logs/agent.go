@@ -145,4 +145,8 @@ var (
 	MoreNotRecorded = line(discovery, "more-jvms-not-recorded", warn, "more JVMs of this user are not recorded",
 		"One user's JVMs have caused 100 lines in a minute. Further ones are not logged in this minute.",
 		"run `heapcam status`, which lists all of them")
+	PodsNotListed = line(discovery, "pods-not-listed", warn, "cannot ask Kubernetes for the pods of this node",
+		"The API server cannot be reached, or refuses. JVMs are recorded without what it says of their pods. The "+
+			"agent tries again after 30 s. At most one such line in 10 minutes.",
+		"see the error: the service account must be allowed to list pods (docs/how-to/kubernetes.md)")
 )

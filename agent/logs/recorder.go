@@ -38,9 +38,9 @@ var (
 	NotClosed = line(recorder, "recording-not-closed", fail, "cannot close the recording",
 		"The disk failed. The newest data may be missing.", "check the disk (dmesg, df), then run `heapcam verify`")
 	WriteRefused = line(recorder, "write-refused", warn, "the store refused a write: dropping collections",
-		"The disk is full or fails. Collections are dropped until a sync point can be written. At most one such line "+
-			"in 10 s.",
-		"free space or repair the disk (df, dmesg)")
+		"The disk is full or fails, or one collection needs more room than `max_trace_size` leaves. Collections are "+
+			"dropped until a sync point can be written. At most one such line in 10 s.",
+		"if the error says `no room below the limit`, raise `max_trace_size`; otherwise free space or repair the disk")
 	Undescribed = line(recorder, "jvm-undescribed", warn, "dropping collections of a JVM that is not described yet",
 		"The agent that the JVM was described to has gone, and its recording too. The probe describes the JVM again "+
 			"within a second. What it wrote before cannot be read.", "")

@@ -26,10 +26,10 @@ var (
 var foreign = []string{"user@", "user-runtime-dir@", "ssh.", "ssh@", "sshd.", "sshd@", "cron.", "crond.", "atd.",
 	"containerd.", "docker.", "podman.", "kubelet.", "crio.", "getty@", "run-"}
 
-// place takes in what the cgroup says, and of a pod what the node's log folders say.
-func (s system) place(f found, cgroup string) {
+// place takes in what the cgroup says, and of a pod what the API server and the node's log folders say.
+func (s system) place(f found, p Process) {
 	uid := ""
-	for part := range strings.SplitSeq(cgroup, "/") {
+	for part := range strings.SplitSeq(p.Cgroup, "/") {
 		if m := containerID.FindStringSubmatch(part); m != nil {
 			f.add(trace.AttrContainer, m[1])
 		}
@@ -39,8 +39,14 @@ func (s system) place(f found, cgroup string) {
 	}
 	f.add(trace.AttrPodUID, uid)
 	if uid == "" && f[trace.AttrContainer] == "" {
-		f.unit(cgroup)
+		f.unit(p.Cgroup)
 		return
+	}
+	if p.Pod != nil && uid != "" {
+		said := p.Pod(uid)
+		for _, k := range trace.ResourceKeys {
+			f.add(k, said[k])
+		}
 	}
 	s.pod(f, uid)
 }

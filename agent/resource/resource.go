@@ -2,8 +2,9 @@
 // OpenTelemetry (trace.Resource).
 //
 // The first source that names an attribute wins, in this order: the JVM's options -Dotel.service.name and
-// -Dotel.resource.attributes, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, rules of heapcam.yaml, systemd unit, pod and
-// container of the cgroup and the node's log folders, Spring Boot's name or the manifest of the jar, jar or main class.
+// -Dotel.resource.attributes, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, rules of heapcam.yaml, systemd unit,
+// container of the cgroup, pod (the API server if it may be asked, then the node's log folders), Spring Boot's name or
+// the manifest of the jar, jar or main class.
 //
 // Invariants:
 //
@@ -11,8 +12,9 @@
 //     The rest is neither kept nor returned nor shown, also in errors.
 //  2. All of it was written by the JVM's user: reads are bounded, files are opened inside the process' root as package
 //     procfs says, a jar only if its user can read it. Values are cleaned (trace.CleanAttr).
-//  3. Nothing asks another program, a network or a container runtime. Nothing in the process is changed, and none of
-//     its memory is read: a page of it can make a reader wait for ever (so OTEL_CTX, OTEP 4719, is not used).
+//  3. Nothing asks another program or a container runtime, and no network but by Process.Pod. Nothing in the process is
+//     changed, and none of its memory is read: a page of it can make a reader wait for ever (so OTEL_CTX, OTEP 4719, is
+//     not used).
 //
 // On Windows only options, rules and the name of the program are known.
 package resource
@@ -38,6 +40,8 @@ type Process struct {
 	Cgroup     string   // path below the hierarchy's root
 	// Rules are attributes that heapcam.yaml gives this JVM.
 	Rules map[string]string
+	// Pod, if set, gives what the API server of Kubernetes says of the pod with a UID (package pods).
+	Pod func(uid string) map[string]string
 }
 
 // found is what sources have said so far: the first wins.
@@ -74,7 +78,7 @@ func (s system) of(p Process) trace.Resource {
 	for _, k := range trace.ResourceKeys {
 		f.add(k, p.Rules[k])
 	}
-	s.place(f, p.Cgroup)
+	s.place(f, p)
 	spring := ""
 	for _, o := range p.Options {
 		if v, ok := strings.CutPrefix(o, "-Dspring.application.name="); ok {

@@ -148,6 +148,14 @@ func TestPlaces(t *testing.T) {
 		}
 		seen[r.String()] = cgroup
 	}
+	r := s.of(Process{Owner: "alice", Program: "X", Cgroup: pod, Rules: map[string]string{trace.AttrEnv: "rule"},
+		Pod: func(of string) map[string]string {
+			return map[string]string{trace.AttrService: "eu-" + of[:4], trace.AttrEnv: "pod", trace.AttrPod: "p"}
+		}})
+	if r.String() != "shop/eu-0a1b (p, web, alice)" && r.String() != "shop/eu-0a1b (p, alice)" ||
+		r[trace.AttrEnv] != "rule" {
+		t.Errorf("with what the API server says: %s, %v", r, r)
+	}
 	for pod, want := range map[string]string{"orders-7d4b9c6f5d-x2kfq": "orders", "db-0": "db", "agent-x2kfq": "agent",
 		"orders": "orders", "-0": "-0", "": ""} {
 		if got := workload(pod); got != want {
@@ -229,7 +237,7 @@ func FuzzJar(f *testing.F) {
 		fo.otel(name, string(b))
 		fo.add(trace.AttrService, id.name)
 		fo.add(trace.AttrService, program(name))
-		host.place(fo, string(b))
+		host.place(fo, Process{Cgroup: string(b)})
 		size := 0
 		for k, v := range trace.Resource(fo).Clean() {
 			size += len(k) + len(v)

@@ -21,6 +21,7 @@ import (
 	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/metrics"
 	"github.com/heapcam/heapcam/agent/place"
+	"github.com/heapcam/heapcam/agent/pods"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/probe"
@@ -45,6 +46,8 @@ type agentOptions struct {
 	maxPull  ui.Size
 	upload   uploadOptions
 	profiles profileOptions
+
+	kubernetes bool
 }
 
 // leastMemory is what an agent of one JVM needs at most: two encoders and a table of sites. With less it would stop the
@@ -99,6 +102,7 @@ attach, detach, pause, resume, references, status, pull and reload.
 	bind(f, "remote_max_pull", &o.maxPull)
 	o.upload.add(f)
 	o.profiles.add(f)
+	bind(f, "kubernetes_api", &o.kubernetes)
 	bind(f, "spool", &o.spool)
 	bind(f, "shm_dir", &o.shmDir)
 	o.shmDir = defaultRings // of this platform
@@ -232,6 +236,14 @@ func (d *daemon) configure(kept []*os.File) {
 func (d *daemon) discovery() {
 	d.found = jvms.NewDiscovery(jvms.DiscoveryConfig{Log: d.config.Log, Decide: d.live.decide})
 	d.config.Attributes = d.live.attributes
+	if d.options.kubernetes {
+		if in, err := pods.InCluster(d.config.Log); err != nil { // names are no reason not to record
+			logs.Write(&d.config.Log, logs.PodsNotListed, logs.Err.Of(err))
+		} else {
+			pod := pods.New(in).Attributes
+			d.config.Pod, d.found.Pod = pod, pod
+		}
+	}
 	d.found.Recorded = func(j jvms.JVM) bool { return recording(d.agent, j) != nil }
 	d.found.Attach = func(ctx context.Context, j jvms.JVM, options string) error {
 		_, err := d.attach(ctx, api.AttachRequest{JVM: j.ID, Options: options})

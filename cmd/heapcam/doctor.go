@@ -53,7 +53,7 @@ packages configure it, finds and records it. The variable keeps the present valu
 			rows := make([]doctorRow, len(all))
 			bad := 0
 			for i, j := range all {
-				rows[i] = doctorRow{j, jvms.Doctor(j), j.Resource(nil)}
+				rows[i] = doctorRow{j, jvms.Doctor(j), j.Resource(jvms.Sources{})}
 				if !rows[i].Recordable {
 					bad++
 				}

@@ -112,34 +112,3 @@ func architectures(t *testing.T, pod corev1.PodSpec) {
 		t.Errorf("nodes %+v, programs for %s", arch, built[1])
 	}
 }
-
-// TestOptional: the lines for names of pods are valid without their comment signs, and only read.
-func TestOptional(t *testing.T) {
-	b, err := os.ReadFile("daemonset.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b = regexp.MustCompile(`(?m)^( +)# (- \{name|- name|  hostPath)`).ReplaceAll(b, []byte("$1$2"))
-	docs := bytes.Split(b, []byte("\n---\n"))
-	var set appsv1.DaemonSet
-	if err := yaml.UnmarshalStrict(docs[len(docs)-1], &set); err != nil {
-		t.Fatal(err)
-	}
-	paths := map[string]string{"pods": "/var/log/pods", "containers": "/var/log/containers"}
-	for _, v := range set.Spec.Template.Spec.Volumes {
-		if p, ok := paths[v.Name]; ok && (v.HostPath == nil || v.HostPath.Path != p) {
-			t.Errorf("volume %s: %+v", v.Name, v.HostPath)
-		}
-	}
-	for _, m := range set.Spec.Template.Spec.Containers[0].VolumeMounts {
-		if p, ok := paths[m.Name]; ok {
-			if m.MountPath != p || !m.ReadOnly {
-				t.Errorf("%+v", m)
-			}
-			delete(paths, m.Name)
-		}
-	}
-	if len(paths) > 0 {
-		t.Errorf("no lines for %v", paths)
-	}
-}
