@@ -1,17 +1,17 @@
 // Package coverage computes, after each collection, the share of the live heap whose allocation site is known (ICPE'16
 // §4.3).
 //
-// Terms. Each live object is in one of five groups. *Exact*: the object itself was sampled. *Proven*: only one bytecode
-// can have made it; who has bytecodes says so (Recording.Proven). *Before the recording*: it
-// may be older than the recording. This figure is an upper bound, since deaths are counted by type and not by age.
-// *Inferred*: each other object counts with the probability that it comes from the likeliest site of its type
-// (sites.go). So the figure does not jump where a share is near some bound. *Unknown*: the rest.
+// Terms. Each live object is in one of six groups. *Exact*: the object itself was sampled. *Proven*: only one bytecode
+// can have made it (Proofs). *Before the recording*: it may be older than the recording. This figure is an upper bound,
+// since deaths are counted by type and not by age. *Inferred*: each other object counts with the probability that it
+// comes from the likeliest site of its type (sites.go). So the figure does not jump where a share is near some bound.
+// *Candidates*: of the rest, what one of two to four bytecodes has made. *Unknown*: what then remains.
 //
 // For each type, with L live objects, E exact ones and B before the recording: at the first sync point of a recording
 // that began after its JVM, B = L − E; in other recordings B = 0. After every later collection B = min(B, L − E). The
-// objects that are proven, inferred or unknown are L − E − B.
+// objects that are proven, inferred, of candidates or unknown are L − E − B.
 //
-// Invariants: the five add up to all that lives; the figures follow from totals by type alone, so that Live, which has
+// Invariants: the six add up to all that lives; the figures follow from totals by type alone, so that Live, which has
 // only the census of each epoch, and a replay, which has every object, say the same. It imports nothing but trace: the
 // recorder uses it.
 package coverage
@@ -34,13 +34,21 @@ func (c Count) less(n Count) Count {
 	return Count{c.Objects - min(c.Objects, n.Objects), c.Bytes - min(c.Bytes, n.Bytes)}
 }
 
+// most is c, at most n.
+func (c Count) most(n Count) Count { return Count{min(c.Objects, n.Objects), min(c.Bytes, n.Bytes)} }
+
+// part is a share of c.
+func (c Count) part(p float64) Count {
+	return Count{uint64(p * float64(c.Objects)), uint64(p * float64(c.Bytes))}
+}
+
 // Figure is the figure after one collection. All but Resolved add up to all that lives. Resolved is what lives of types
 // whose largest site has a share that is known to ±10 % (standard error).
-type Figure struct{ Exact, Inferred, Before, Unknown, Resolved, Proven Count }
+type Figure struct{ Exact, Inferred, Before, Unknown, Resolved, Proven, Candidates Count }
 
 // Live is all that lives.
 func (q *Figure) Live() (n Count) {
-	for _, c := range [...]Count{q.Exact, q.Inferred, q.Before, q.Unknown, q.Proven} {
+	for _, c := range [...]Count{q.Exact, q.Inferred, q.Before, q.Unknown, q.Proven, q.Candidates} {
 		n.add(c)
 	}
 	return n
@@ -119,12 +127,31 @@ func (t *Totals) sum() (s Count) {
 
 // Recording remembers what may be older than the recording. The zero value is a recording that began after its JVM.
 type Recording struct {
-	AtStart bool // the recording began with the JVM: nothing is older
-	// Proven, if set, gives how many of a type's objects have a proven site, at least: l live, e exact, b before.
-	Proven func(typ uint32, l, e, b Count) Count
-	begun  bool
-	before Totals
+	AtStart bool    // the recording began with the JVM: nothing is older
+	Proofs  *Proofs // nil: nobody reads bytecodes. State is called before After
+	begun   bool
+	before  Totals
+	few     Totals // what has one candidate, or few, after the last call of After
+	from    map[uint32][]trace.Candidate
 }
+
+// fromFew gives how much of rest one of few bytecodes has made, and these.
+func (t *Recording) fromFew(typ uint32, l, e, b, rest Count) (n Count, from []trace.Candidate) {
+	if t.Proofs == nil {
+		return n, nil
+	}
+	if n, from = t.Proofs.Of(typ, l, e, b); n.Objects == 0 {
+		return Count{}, nil
+	}
+	n = n.most(rest)
+	t.few.Add(typ, n)
+	t.from[typ] = from
+	return n, from
+}
+
+// FromFew gives how much of typ one of the given bytecodes has made, without what samples stand on, after the last call
+// of After.
+func (t *Recording) FromFew(typ uint32) (Count, []trace.Candidate) { return t.few.at(typ), t.from[typ] }
 
 // Before returns how much of typ may be older than the recording, at most, after the last call of After.
 func (t *Recording) Before(typ uint32) Count { return t.before.at(typ) }
@@ -134,32 +161,36 @@ func (t *Recording) Before(typ uint32) Count { return t.before.at(typ) }
 func (t *Recording) After(live, exact *Totals, sites *Sites) Figure {
 	var q Figure
 	one := func(typ uint32, l, e, was Count) (b Count) {
-		e = Count{min(e.Objects, l.Objects), min(e.Bytes, l.Bytes)}
+		e = e.most(l)
 		rest := l.less(e)
 		if !t.AtStart {
 			b = rest
 			if t.begun {
-				b = Count{min(was.Objects, rest.Objects), min(was.Bytes, rest.Bytes)}
+				b = was.most(rest)
 			}
 		}
 		q.Exact.add(e)
 		q.Before.add(b)
 		p, sure := sites.likeliest(typ)
 		rest = rest.less(b)
-		if t.Proven != nil {
-			p := t.Proven(typ, l, e, b)
-			p = Count{min(p.Objects, rest.Objects), min(p.Bytes, rest.Bytes)}
-			q.Proven.add(p)
-			rest = rest.less(p)
+		few, from := t.fromFew(typ, l, e, b, rest)
+		if len(from) == 1 {
+			q.Proven.add(few)
+			rest, few = rest.less(few), Count{}
 		}
-		inferred := Count{uint64(p * float64(rest.Objects)), uint64(p * float64(rest.Bytes))}
+		inferred := rest.part(p)
+		few = few.less(few.part(p)) // samples stand for those of candidates and for others alike
+		few = few.most(rest.less(inferred))
 		q.Inferred.add(inferred)
-		q.Unknown.add(rest.less(inferred))
+		q.Candidates.add(few)
+		q.Unknown.add(rest.less(inferred).less(few))
 		if sure {
 			q.Resolved.add(l)
 		}
 		return b
 	}
+	t.few.clear()
+	t.from = map[uint32][]trace.Candidate{}
 	if n := len(live.dense) - len(t.before.dense); n > 0 {
 		t.before.dense = append(t.before.dense, make([]Count, n)...)
 	}
@@ -217,6 +248,9 @@ type Live struct {
 	flows *Flows // nil: nobody follows
 }
 
+// Prove has l follow proofs. It is called before all else.
+func (l *Live) Prove(p *Proofs) { l.recording.Proofs = p }
+
 // NewLive begins with nothing known. types is the caller's and must hold the types of the blocks given.
 func NewLive(types *trace.TypeTable) *Live {
 	return &Live{types: types, fresh: map[uint64]sample{}, live: map[uint64]sample{}}
@@ -225,6 +259,9 @@ func NewLive(types *trace.TypeTable) *Live {
 // JVM takes in what the recording is a recording of.
 func (l *Live) JVM(j *trace.JVM) {
 	l.recording.AtStart = j.Flags&trace.JVMAtStart != 0
+	if p := l.recording.Proofs; p != nil {
+		p.JVM(l.recording.AtStart)
+	}
 	l.sweeps.JVM(j)
 }
 
@@ -233,6 +270,9 @@ func (l *Live) Samples(ss []trace.Sample) {
 	for _, s := range ss {
 		if len(l.fresh) < maxFresh {
 			l.fresh[s.ID] = of(uint32(s.Type), s.Size, s.Frame, s.Interval)
+		}
+		if l.recording.Proofs != nil {
+			l.recording.Proofs.Sample(uint32(s.Type), s.Frame, l.gc+1)
 		}
 		if l.flows != nil {
 			l.flows.Allocated.add(of(uint32(s.Type), s.Size, s.Frame, s.Interval))
@@ -252,6 +292,9 @@ func (l *Live) Lost() {
 // Held gives how many samples, and sites of flows, are remembered.
 func (l *Live) Held() int {
 	n := len(l.fresh) + len(l.live)
+	if l.recording.Proofs != nil {
+		n += l.recording.Proofs.held()
+	}
 	if l.flows != nil {
 		n += len(l.flows.Allocated) + len(l.flows.Survived) + len(l.flows.Freed)
 	}
@@ -262,6 +305,9 @@ func (l *Live) Held() int {
 func (l *Live) Epoch(e *trace.Epoch) {
 	l.sweeps.Pause(&e.Pause)
 	l.heal(e)
+	if l.recording.Proofs != nil {
+		l.recording.Proofs.Epoch(e, l.known)
+	}
 	for _, r := range e.Resolved {
 		s, ok := l.fresh[r.ID]
 		if _, twice := l.live[r.ID]; ok && !twice && len(l.live) < maxFresh {
@@ -427,4 +473,9 @@ func (l *Live) scan(lists [][]byte, at []found) error {
 // Figure gives the figure after the newest collection; false while the state is not known.
 func (l *Live) Figure() (Figure, bool) { return l.q, l.known }
 
-func (l *Live) settle() { l.q = l.recording.After(&l.total, &l.exact, &l.sites) }
+func (l *Live) settle() {
+	if l.recording.Proofs != nil {
+		l.recording.Proofs.State(l.gc, &l.total)
+	}
+	l.q = l.recording.After(&l.total, &l.exact, &l.sites)
+}

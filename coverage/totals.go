@@ -5,15 +5,19 @@ func (l *Live) Totals(f func(typ uint32, n Count)) bool {
 	if !l.known {
 		return false
 	}
-	for i, n := range l.total.dense {
+	l.total.each(f)
+	return true
+}
+
+func (t *Totals) each(f func(typ uint32, n Count)) {
+	for i, n := range t.dense {
 		if n.Objects > 0 {
 			f(uint32(i), n)
 		}
 	}
-	for i, n := range l.total.far {
+	for i, n := range t.far {
 		f(i, n)
 	}
-	return true
 }
 
 // TypeOf gives the type of the object that a live sample stands on.

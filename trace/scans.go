@@ -25,10 +25,10 @@ func AddScan(all []Scanned, s Scanned) []Scanned {
 	return append(all[:len(all):len(all)], s)
 }
 
-// ScansCover says whether the sites of what was born by collection birth are among the candidates.
-func ScansCover(all []Scanned, birth uint64) bool {
+// ScansCover says whether the sites of all that was born in collections from to to are among the candidates.
+func ScansCover(all []Scanned, from, to uint64) bool {
 	for _, s := range all {
-		if birth > s.Blind && birth <= s.GC {
+		if from > s.Blind && to <= s.GC {
 			return true
 		}
 	}

@@ -267,6 +267,12 @@ func (d *Tables) addCandidates(out, x *trace.Defs) {
 	}
 }
 
+// CandidatesOf gives the bytecodes that make objects of a type, as far as the probe has read. They stay the tables'.
+func (d *Tables) CandidatesOf(typ uint64) []trace.Candidate { return d.candidates[typ] }
+
+// Rounds says which births the candidates account for (trace.ScansCover).
+func (d *Tables) Rounds() []trace.Scanned { return d.scans }
+
 // Need adds to out what a reference to frame and thread needs in the present file, and counts a frame that is not
 // known.
 func (d *Tables) Need(out *trace.Defs, frame, thread uint64) {

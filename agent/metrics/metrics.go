@@ -214,7 +214,8 @@ var (
 		"`what` is `samples`, `definitions` (names of classes, methods and threads) or `blocks` (the agent could not "+
 			"decode them).", ofJVM("what")...)
 	coverage = define(gauge, "site_coverage_ratio", "Share of the live bytes by how their allocation site is known.",
-		"`site` is `exact`, `inferred`, `before recording` (possibly older than the recording) or `unknown`.",
+		"`site` is `exact`, `proven`, `inferred`, `candidates` (one of two to four bytecodes), `before recording` "+
+			"(possibly older than the recording) or `unknown`.",
 		ofJVM("site")...)
 	syncPoints = define(counter, "sync_points_total", "Listings of all live objects recorded, by kind.",
 		"`natural`; `forced` by a full collection or a loss; `emergency`.", ofJVM("kind")...)
@@ -329,7 +330,8 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		}
 		if q := s.Quality; q != nil && q.Bytes > 0 {
 			for site, n := range map[string]uint64{
-				"exact": q.Exact, "inferred": q.Inferred, "before recording": q.BeforeRecording, "unknown": q.Unknown} {
+				"exact": q.Exact, "proven": q.Proven, "inferred": q.Inferred, "candidates": q.Few,
+				"before recording": q.BeforeRecording, "unknown": q.Unknown} {
 				put(coverage, float64(n)/float64(q.Bytes), s.ID, s.Name, site)
 			}
 		}

@@ -80,6 +80,7 @@ func (l *live) quality() *Quality {
 	}
 	live := q.Live()
 	return &Quality{GC: l.gc, Objects: live.Objects, Bytes: live.Bytes, Exact: q.Exact.Bytes,
+		Proven: q.Proven.Bytes, Few: q.Candidates.Bytes,
 		Inferred: q.Inferred.Bytes, BeforeRecording: q.Before.Bytes, Unknown: q.Unknown.Bytes}
 }
 

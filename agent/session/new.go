@@ -8,6 +8,7 @@ import (
 
 	"github.com/heapcam/heapcam/agent/definitions"
 	"github.com/heapcam/heapcam/agent/logs"
+	"github.com/heapcam/heapcam/coverage"
 	"github.com/heapcam/heapcam/emergency"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/shmring"
@@ -51,6 +52,7 @@ func New(
 		},
 		alarms: alarms{oom: exhaustion{seen: h.Exhausted}},
 	}
+	s.heap.live.est.Prove(coverage.NewProofs(s.defs))
 	if fresh {
 		s.alarms.oom.seen = 0
 		s.losses.reported.EpochsDropped, s.losses.reported.SamplesDropped = 0, 0

@@ -205,7 +205,9 @@ type Quality struct {
 	Objects         uint64 `json:"objects"`
 	Bytes           uint64 `json:"bytes"`
 	Exact           uint64 `json:"exact_bytes"`
+	Proven          uint64 `json:"proven_bytes"` // the innermost frame alone
 	Inferred        uint64 `json:"inferred_bytes"`
+	Few             uint64 `json:"candidates_bytes"` // one of two to four bytecodes has made them
 	BeforeRecording uint64 `json:"before_recording_bytes"`
 	Unknown         uint64 `json:"unknown_bytes"`
 }

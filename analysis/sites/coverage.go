@@ -12,7 +12,8 @@ import (
 
 // Coverage is what is known of the sites of the live objects, as package coverage defines it: exact (a sample stands on
 // the object), proven (one bytecode alone can have made it), inferred (its type has a likeliest site, and counts with
-// its probability), before the recording (at most) and unknown; they add up to all live objects.
+// its probability), candidates (of the rest, what one of two to four bytecodes has made), before the recording (at
+// most) and unknown; they add up to all live objects.
 type Coverage struct {
 	ExactObjects    uint64 `json:"exact_objects"`
 	ExactBytes      uint64 `json:"exact_bytes"`
@@ -20,6 +21,8 @@ type Coverage struct {
 	ProvenBytes     uint64 `json:"proven_bytes"`
 	InferredObjects uint64 `json:"inferred_objects"`
 	InferredBytes   uint64 `json:"inferred_bytes"`
+	FewObjects      uint64 `json:"candidates_objects"` // one of two to four bytecodes has made them
+	FewBytes        uint64 `json:"candidates_bytes"`
 	BeforeObjects   uint64 `json:"before_recording_objects"`
 	BeforeBytes     uint64 `json:"before_recording_bytes"`
 	UnknownObjects  uint64 `json:"unknown_objects"`
@@ -28,8 +31,9 @@ type Coverage struct {
 }
 
 func (q *Coverage) Live() (objects, bytes uint64) {
-	objects = q.ExactObjects + q.ProvenObjects + q.InferredObjects + q.BeforeObjects + q.UnknownObjects
-	return objects, q.ExactBytes + q.ProvenBytes + q.InferredBytes + q.BeforeBytes + q.UnknownBytes
+	objects = q.ExactObjects + q.ProvenObjects + q.InferredObjects + q.FewObjects + q.BeforeObjects +
+		q.UnknownObjects
+	return objects, q.ExactBytes + q.ProvenBytes + q.InferredBytes + q.FewBytes + q.BeforeBytes + q.UnknownBytes
 }
 
 // Known is the share of the live objects and bytes whose site is exact, proven or inferred; 1 of an empty heap.
@@ -51,9 +55,13 @@ func (q *Coverage) Sentence() ui.Flow {
 	if q.ProvenBytes > 0 {
 		proven = ui.Flowf(", %s proven (innermost frame)", share(q.ProvenBytes))
 	}
-	s := ui.Flowf("for %s of the live bytes: %s exactly%s, %s inferred. For %s the site is unknown",
+	few := ui.Flow("")
+	if q.FewBytes > 0 {
+		few = ui.Flowf("For %s it is one of two to four. ", share(q.FewBytes))
+	}
+	s := ui.Flowf("for %s of the live bytes: %s exactly%s, %s inferred. %sFor %s the site is unknown",
 		share(q.ExactBytes+q.ProvenBytes+q.InferredBytes), share(q.ExactBytes), proven, share(q.InferredBytes),
-		share(q.UnknownBytes))
+		few, share(q.UnknownBytes))
 	if q.BeforeBytes > 0 {
 		s += ui.Flowf(", and up to %s may be older than the recording", share(q.BeforeBytes))
 	}
@@ -67,7 +75,7 @@ type CoverageFollower struct {
 	Lost      bool     // LostMany
 	exact     coverage.Totals
 	sites     coverage.Sites
-	proofs    *proofs // of the cursor that follow was called with
+	proofs    *coverage.Proofs // of the cursor that follow was called with
 }
 
 // Collection takes in a collection of a replay, once each.
@@ -84,16 +92,17 @@ func (f *CoverageFollower) Begin(r *heap.Cursor) {
 	if f.proofs != nil {
 		return
 	}
-	p := &proofs{symbols: r.Symbols, older: map[uint32]heap.Count{}, births: map[uint64]map[uint32]heap.Count{},
-		ends: map[uint32]map[place]uint64{}}
-	f.proofs, f.Recording.Proven = p, p.of
-	r.OnEpoch = p.epoch
+	p := coverage.NewProofs(names{r.Symbols})
+	f.proofs, f.Recording.Proofs = p, p
+	r.OnEpoch = p.Epoch
 }
 
 // Follow takes in what the newest collection did to the samples; to be called once after each.
 func (f *CoverageFollower) Follow(r *heap.Cursor) {
 	f.Begin(r)
-	f.proofs.samples(r.Sampled)
+	for _, s := range r.Sampled {
+		f.proofs.Sample(uint32(s.Type), s.Frame, s.Birth)
+	}
 	for _, s := range r.Resolved {
 		f.exact.Add(uint32(s.Type), coverage.Count{Objects: 1, Bytes: s.Size})
 		f.sites.Add(uint32(s.Type), s.Frame)
@@ -117,11 +126,13 @@ func (f *CoverageFollower) Quality(r *heap.Cursor) Coverage {
 		}
 	}
 	f.Begin(r)
-	f.proofs.state(r.View().GC, r.Totals.PerType())
+	f.proofs.JVM(f.Recording.AtStart)
+	f.proofs.State(r.View().GC, &live)
 	q := f.Recording.After(&live, &f.exact, &f.sites)
 	f.Newest = Coverage{ExactObjects: q.Exact.Objects, ExactBytes: q.Exact.Bytes, InferredObjects: q.Inferred.Objects,
 		InferredBytes: q.Inferred.Bytes, BeforeObjects: q.Before.Objects, BeforeBytes: q.Before.Bytes,
 		ProvenObjects: q.Proven.Objects, ProvenBytes: q.Proven.Bytes,
+		FewObjects: q.Candidates.Objects, FewBytes: q.Candidates.Bytes,
 		UnknownObjects: q.Unknown.Objects, UnknownBytes: q.Unknown.Bytes, ResolvedBytes: q.Resolved.Bytes}
 	return f.Newest
 }
@@ -158,10 +169,13 @@ type CoverageReport struct {
 	LostEpochs  uint64        `json:"lost_epochs"`
 	Missed      uint64        `json:"missed_collections"` // they posted no events
 	LostSamples uint64        `json:"lost_samples"`
-	// Samples of classes with one candidate, and those of them that were taken elsewhere.
-	ProofsChecked uint64     `json:"proofs_checked"`
-	ProofsWrong   uint64     `json:"proofs_wrong"`
-	SyncPoints    []FromSync `json:"sync_points"`
+	// Samples of classes with one candidate that a round of reading covers, and those of them that end elsewhere.
+	ProofsChecked uint64 `json:"proofs_checked"`
+	ProofsWrong   uint64 `json:"proofs_wrong"`
+	// The same of classes with two to four candidates: wrong are samples that end at none of them.
+	ListsChecked uint64     `json:"candidates_checked"`
+	ListsWrong   uint64     `json:"candidates_wrong"`
+	SyncPoints   []FromSync `json:"sync_points"`
 
 	at map[uint64]*Coverage
 }
@@ -173,6 +187,7 @@ func MakeCoverage(from heap.Reader) (*CoverageReport, error) {
 		at: map[uint64]*Coverage{}}
 	var f CoverageFollower
 	f.Begin(r)
+	f.proofs.Checks = true
 	err := collection.Each(from, func(c *heap.Collection) bool {
 		f.Follow(r)
 		row := CoverageRow{GC: c.GC, Time: collection.Wall(r.Symbols, c.Start),
@@ -194,7 +209,8 @@ func MakeCoverage(from heap.Reader) (*CoverageReport, error) {
 	for _, g := range r.Gaps {
 		q.LostSamples += g.Samples
 	}
-	q.ProofsChecked, q.ProofsWrong = f.proofs.check()
+	one, few := f.proofs.Check()
+	q.ProofsChecked, q.ProofsWrong, q.ListsChecked, q.ListsWrong = one.Samples, one.Wrong, few.Samples, few.Wrong
 	q.SeenBytes, q.KnownBytes = coverage.Resolution(q.Interval)
 	return q, err
 }

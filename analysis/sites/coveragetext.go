@@ -33,6 +33,7 @@ func (q *CoverageReport) WriteText(w io.Writer, most int) {
 		ui.Paragraph(w, "EXACT", 11, "█ the object was sampled")
 		ui.Paragraph(w, "PROVEN", 11, "▒ one bytecode alone can have made the object; its callers are not known")
 		ui.Paragraph(w, "INFERRED", 11, "▓ likeliest site of the object's class, counted with its probability")
+		ui.Paragraph(w, "FEW", 11, "▖ one of two to four bytecodes has made the object")
 		ui.Paragraph(w, "UNKNOWN", 11, "░ no site")
 		ui.Paragraph(w, "OLDER", 11, "· may be older than the recording: at most this share")
 	}
@@ -113,8 +114,8 @@ const (
 )
 
 func (q *CoverageReport) writeRows(w io.Writer, most int) {
-	ui.Fprintf(w, "%10s  %-8s  %-7s  %8s  %8s  %8s  %8s  %8s\n", "COLLECTION", "TIME", "KIND", "EXACT", "PROVEN",
-		"INFERRED", "UNKNOWN", "OLDER")
+	ui.Fprintf(w, "%10s  %-8s  %-7s  %8s  %8s  %8s  %8s  %8s  %8s\n", "COLLECTION", "TIME", "KIND", "EXACT", "PROVEN",
+		"INFERRED", "FEW", "UNKNOWN", "OLDER")
 	n := len(q.Collections)
 	shown := n
 	if most > 0 {
@@ -141,15 +142,16 @@ func (q *CoverageReport) writeRows(w io.Writer, most int) {
 		for _, p := range [...]struct {
 			r string
 			n uint64
-		}{{"█", x.ExactBytes}, {"▒", x.ProvenBytes}, {"▓", x.InferredBytes}, {"░", x.UnknownBytes},
+		}{{"█", x.ExactBytes}, {"▒", x.ProvenBytes}, {"▓", x.InferredBytes}, {"▖", x.FewBytes}, {"░", x.UnknownBytes},
 			{"·", x.BeforeBytes}} {
 			upTo += p.n
 			if n := int(float64(upTo)/float64(max(all, 1))*coverageBar+0.5) - len([]rune(bar)); n > 0 {
 				bar += strings.Repeat(p.r, n)
 			}
 		}
-		ui.Fprintf(w, "%10d  %-8s  %-7s  %8s  %8s  %8s  %8s  %8s  %s%s\n", c.GC, at, c.Kind, share(x.ExactBytes),
-			share(x.ProvenBytes), share(x.InferredBytes), share(x.UnknownBytes), share(x.BeforeBytes), bar, mark)
+		ui.Fprintf(w, "%10d  %-8s  %-7s  %8s  %8s  %8s  %8s  %8s  %8s  %s%s\n", c.GC, at, c.Kind,
+			share(x.ExactBytes), share(x.ProvenBytes), share(x.InferredBytes), share(x.FewBytes),
+			share(x.UnknownBytes), share(x.BeforeBytes), bar, mark)
 	}
 	if shown < n {
 		ui.Fprintf(w, "%d more collections in between; --top 0 shows all\n", n-shown)

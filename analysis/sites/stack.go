@@ -40,16 +40,19 @@ func Stack(r *heap.Symbols, frame uint64, max int) []StackFrame {
 		if !ok {
 			break
 		}
-		m := r.Methods[f.Method]
-		s := StackFrame{Class: trace.PrettySignature(m.Class), Method: m.Name, File: m.File,
-			Native: m.Flags&trace.MethodNative != 0}
-		if n := m.Line(f.BCI); n > 0 {
-			s.Line = &n
-		}
-		out = append(out, s)
+		out = append(out, frameOf(r.Methods[f.Method], f.BCI))
 		frame = f.Parent
 	}
 	return out
+}
+
+func frameOf(m trace.Method, bci int64) StackFrame {
+	s := StackFrame{Class: trace.PrettySignature(m.Class), Method: m.Name, File: m.File,
+		Native: m.Flags&trace.MethodNative != 0}
+	if n := m.Line(bci); n > 0 {
+		s.Line = &n
+	}
+	return s
 }
 
 // JoinStack is a stack as one text.

@@ -28,11 +28,12 @@ func newCoverageCmd() *cobra.Command {
 		Long: `Use it to judge how far you can trust figures by allocation site.
 
 The output begins with a verdict, and with the smallest site that the sampling interval can show. Figures are good from
-80 % of the live bytes on, rough from 40 % on. For each collection the verb splits live bytes into five shares:
+80 % of the live bytes on, rough from 40 % on. For each collection the verb splits live bytes into six shares:
 
 - exact: the object was sampled.
 - proven: one bytecode alone can have made the object (recordings with --proven-sites). Its callers are not known.
 - inferred: other objects of its class were sampled. Such an object counts with the probability of the likeliest site.
+- few: of the rest, what one of two to four bytecodes has made (recordings with --proven-sites).
 - unknown: nothing tells the site.
 - older: the object may be older than the recording. The figure is an upper bound.
 

@@ -30,27 +30,37 @@ func TestProvenSites(t *testing.T) {
 			var q struct {
 				Checked     uint64 `json:"proofs_checked"`
 				Wrong       uint64 `json:"proofs_wrong"`
+				Few         uint64 `json:"candidates_checked"`
+				FewWrong    uint64 `json:"candidates_wrong"`
 				Collections []struct {
 					Known    bool `json:"known"`
 					Coverage struct {
 						Proven uint64 `json:"proven_objects"`
+						Few    uint64 `json:"candidates_objects"`
 					} `json:"coverage"`
 				} `json:"collections"`
 			}
 			heapcamJSON(t, &q, "coverage", dir)
-			if q.Checked < 20 || q.Wrong*200 > q.Checked {
+			if q.Checked < 5 || q.Wrong*200 > q.Checked {
 				t.Errorf("%d samples of classes with one candidate, %d are from elsewhere", q.Checked, q.Wrong)
 			}
-			most := uint64(0)
+			if q.Few < 20 || q.FewWrong*200 > q.Few {
+				t.Errorf("%d samples of classes with few candidates, %d are from elsewhere", q.Few, q.FewWrong)
+			}
+			most, few := uint64(0), uint64(0)
 			for _, c := range q.Collections {
 				if c.Known {
-					most = max(most, c.Coverage.Proven)
+					most, few = max(most, c.Coverage.Proven), max(few, c.Coverage.Few)
 				}
 			}
 			if most == 0 {
 				t.Error("no object has a proven site")
 			}
-			t.Logf("%d checked, %d wrong, at most %d proven", q.Checked, q.Wrong, most)
+			if few == 0 {
+				t.Error("no object has few candidates")
+			}
+			t.Logf("%d checked, %d wrong, at most %d proven; of few candidates %d, %d, %d", q.Checked, q.Wrong, most,
+				q.Few, q.FewWrong, few)
 		})
 	}
 }

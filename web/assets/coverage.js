@@ -17,7 +17,8 @@ export function show(main, data, params) {
   main.append(text);
   if (c) {
     const q = c.coverage,
-      all = q.exact_bytes + q.proven_bytes + q.inferred_bytes + q.before_recording_bytes + q.unknown_bytes || 1;
+      all = q.exact_bytes + q.proven_bytes + q.inferred_bytes + q.candidates_bytes +
+        q.before_recording_bytes + q.unknown_bytes || 1;
     text.append(
       h('h3', {}, `After collection ${count(c.gc)}`, ' (', when(c.time), ')'),
       h(
@@ -55,6 +56,14 @@ export function show(main, data, params) {
           `${share(q.inferred_bytes / all)} inferred: each object counts with the probability of the most likely ` +
             `site of its class.`,
         ),
+        q.candidates_bytes
+          ? h(
+              'li',
+              {},
+              `${share(q.candidates_bytes / all)} of few candidates: one of two to four places in the code made the ` +
+                `object (${plural(q.candidates_objects, 'object')}).`,
+            )
+          : null,
         h(
           'li',
           {},
@@ -73,6 +82,7 @@ export function show(main, data, params) {
           ['k2', 'exact', q.exact_bytes],
           ...(q.proven_bytes ? [['k6', 'proven', q.proven_bytes]] : []),
           ['k5', 'inferred', q.inferred_bytes],
+          ...(q.candidates_bytes ? [['k3', 'of few candidates', q.candidates_bytes]] : []),
           ['k1', 'unknown', q.unknown_bytes],
           ['k7', 'before the recording, at most', q.before_recording_bytes],
         ],
