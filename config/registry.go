@@ -215,6 +215,11 @@ var Groups = []Group{
 				"https://pyroscope.example:4040.",
 			More: "A profile has what lives, was allocated, survived and was freed, by class and allocation site. " +
 				"See upload for what the packaged unit allows."},
+		{Key: "profiles_format", Kind: Choice, Choices: []string{"pyroscope", "otlp"}, Placeholder: "FORMAT",
+			Default: "pyroscope",
+			Help: "How profiles are pushed: pyroscope, or otlp (experimental: OpenTelemetry's protocol over HTTP, " +
+				"as of its version 1.11).",
+			More: "Until OpenTelemetry's profiles are stable, a newer server may refuse what this version sends."},
 		{Key: "profiles_scrape", Kind: Bool, Default: "false",
 			Help: "Serve these profiles at the address of metrics, to whoever can connect to it.",
 			More: "/profiles/targets lists the JVMs as Prometheus's HTTP service discovery does."},

@@ -16,5 +16,5 @@
 //  5. Credentials are in no error and no log line.
 //
 // Files: encode.go (pprof), hub.go (from sessions to both ways out), push.go (queue, retries), kept.go (the file),
-// serve.go (scrapers).
+// otlp.go (OpenTelemetry's format), serve.go (scrapers).
 package profiles

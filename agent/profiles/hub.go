@@ -23,6 +23,7 @@ type Config struct {
 	Every  time.Duration
 	Scrape bool   // they are served
 	URL    string // of the server that they are pushed to; "": none
+	OTLP   bool   // they are pushed as OpenTelemetry's protocol has them; otherwise as Pyroscope has them
 	// Tenant is the value of X-Scope-OrgID; "": none is sent.
 	Tenant string
 	// Credentials gives USER:PASSWORD or a token, whenever profiles are pushed; nil: none are needed.

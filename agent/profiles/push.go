@@ -104,7 +104,8 @@ func (p *pusher) batch() (out []*encoded) {
 	defer p.mu.Unlock()
 	size := 0
 	for _, e := range p.queue {
-		if size += len(e.body); len(out) > 0 && (p.alone || len(out) == maxBatch || size > maxBatchBytes) {
+		alone := p.alone || p.cfg.OTLP
+		if size += len(e.body); len(out) > 0 && (alone || len(out) == maxBatch || size > maxBatchBytes) {
 			break
 		}
 		out = append(out, e)
@@ -194,17 +195,10 @@ var never = []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.
 
 // send sends profiles in one request.
 func (p *pusher) send(ctx context.Context, all []*encoded) error {
-	body, err := request(all)
-	if err != nil {
-		return &refusedError{err.Error()}
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(p.cfg.URL, "/")+pushPath,
-		bytes.NewReader(body))
+	r, err := p.request(ctx, all)
 	if err != nil {
 		return err
 	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Connect-Protocol-Version", "1")
 	r.Header.Set("User-Agent", "heapcam")
 	if p.cfg.Tenant != "" {
 		r.Header.Set("X-Scope-OrgID", p.cfg.Tenant)
@@ -228,11 +222,42 @@ func (p *pusher) send(ctx context.Context, all []*encoded) error {
 	text, rerr := io.ReadAll(io.LimitReader(a.Body, maxReply))
 	switch {
 	case a.StatusCode/100 == 2:
+		if rerr == nil && p.cfg.OTLP {
+			return otlpRefused(text)
+		}
 		return rerr // an answer that is cut off may be of a proxy
 	case slices.Contains(never, a.StatusCode):
 		return &refusedError{said(a.Status, text)}
 	}
 	return errors.New(said(a.Status, text))
+}
+
+// request makes the request for profiles, in the format of the server.
+func (p *pusher) request(ctx context.Context, all []*encoded) (*http.Request, error) {
+	path, kind, encoding := pushPath, "application/json", ""
+	var body []byte
+	var err error
+	if p.cfg.OTLP {
+		path, kind, encoding = otlpPath, "application/x-protobuf", "gzip"
+		body, err = otlpRequest(all[0]) // batch gives one
+	} else {
+		body, err = request(all)
+	}
+	if err != nil {
+		return nil, &refusedError{err.Error()}
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(p.cfg.URL, "/")+path,
+		bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", kind)
+	if p.cfg.OTLP {
+		r.Header.Set("Content-Encoding", encoding)
+	} else {
+		r.Header.Set("Connect-Protocol-Version", "1")
+	}
+	return r, nil
 }
 
 // said is the answer of a server.

@@ -92,10 +92,14 @@ func (l *logBuffer) Write(p []byte) (int, error) {
 func (l *logBuffer) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
 
 // pushing runs a hub that pushes to url. It retries without waiting long.
-func pushing(t *testing.T, url string) (*Hub, *logBuffer) {
+func pushing(t *testing.T, url string, set ...func(*Config)) (*Hub, *logBuffer) {
 	var log logBuffer
-	h := New(Config{Every: time.Minute, URL: url, Tenant: "team", Host: "h", Log: zerolog.New(&log),
-		Credentials: func() (string, error) { return "heapcam:s3cr3t", nil }})
+	cfg := Config{Every: time.Minute, URL: url, Tenant: "team", Host: "h", Log: zerolog.New(&log),
+		Credentials: func() (string, error) { return "heapcam:s3cr3t", nil }}
+	for _, f := range set {
+		f(&cfg)
+	}
+	h := New(cfg)
 	h.push.wait = func(ctx context.Context, d time.Duration) {
 		if d < firstRetry || d > 2*lastRetry {
 			t.Errorf("it waits for %v", d)
@@ -322,4 +326,36 @@ func BenchmarkEncode(b *testing.B) {
 		size = len(body)
 	}
 	b.ReportMetric(float64(size), "bytes")
+}
+
+// TestOTLPAnswer: what a collector rejects is dropped, and a damaged answer is none.
+func TestOTLPAnswer(t *testing.T) {
+	rejected := []byte("\x0a\x07\x08\x03\x12\x03why")
+	if err := otlpRefused(rejected); err == nil || !strings.Contains(err.Error(), "rejected 3 profiles: why") {
+		t.Error(err)
+	}
+	for _, b := range []string{"", "\x0a\x00", "\x0a\x05\x12\x03why", "\x0a", "\xff\xff\xff", "<html>",
+		"\x0a\x7f\x08"} {
+		if err := otlpRefused([]byte(b)); err != nil {
+			t.Errorf("%q: %v", b, err)
+		}
+	}
+	var calls atomic.Int64
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1development/profiles" || r.Header.Get("Content-Encoding") != "gzip" {
+			t.Errorf("%s %v", r.URL, r.Header)
+		}
+		if calls.Add(1) == 2 {
+			_, _ = w.Write(rejected)
+		}
+	}))
+	defer srv.Close()
+	h, log := pushing(t, srv.URL, func(c *Config) { c.OTLP = true })
+	for i := range 3 {
+		h.Take(heap(i, 0))
+	}
+	await(t, "all profiles", func() bool { st := h.Status(); return st.Pushed == 2 && st.Dropped == 1 })
+	if !strings.Contains(log.String(), "rejected 3 profiles: why") || calls.Load() != 3 {
+		t.Errorf("%d requests; %s", calls.Load(), log)
+	}
 }

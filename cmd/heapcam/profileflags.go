@@ -17,13 +17,14 @@ import (
 
 // profileOptions say where profiles of the heap go.
 type profileOptions struct {
-	url, credentials, tenant string
-	interval                 time.Duration
-	scrape                   bool
+	url, format, credentials, tenant string
+	interval                         time.Duration
+	scrape                           bool
 }
 
 func (o *profileOptions) add(f *pflag.FlagSet) {
 	bind(f, "profiles_url", &o.url)
+	bind(f, "profiles_format", &o.format)
 	bind(f, "profiles_scrape", &o.scrape)
 	bind(f, "profiles_interval", &o.interval)
 	bind(f, "profiles_credentials", &o.credentials)
@@ -34,6 +35,9 @@ func (o *profileOptions) add(f *pflag.FlagSet) {
 func (o *profileOptions) check(metrics string) error {
 	if o.interval < 10*time.Second || o.interval > time.Hour {
 		return usage("--profiles-interval %v: it must be from 10s to 1h", o.interval)
+	}
+	if o.format != "pyroscope" && o.format != "otlp" {
+		return usage("--profiles-format %s: it must be pyroscope or otlp", o.format)
 	}
 	if o.scrape && metrics == "" {
 		return usage("--profiles-scrape needs --metrics ADDRESS")
@@ -91,7 +95,8 @@ func (o *profileOptions) config() *profiles.Config {
 		return nil
 	}
 	host, _ := os.Hostname()
-	c := &profiles.Config{Every: o.interval, Scrape: o.scrape, URL: o.url, Tenant: o.tenant, Host: host}
+	c := &profiles.Config{Every: o.interval, Scrape: o.scrape, URL: o.url, OTLP: o.format == "otlp", Tenant: o.tenant,
+		Host: host}
 	if o.credentials != "" {
 		c.Credentials = o.secret
 	}

@@ -49,6 +49,7 @@ func stages() ([]stage, error) {
 		// Modules of their own: the types of Kubernetes, Apache Arrow with gRPC and Thrift, and DuckDB are for their
 		// tests alone.
 		{name: "packaging/kubernetes", pkg: "./...", dir: "packaging/kubernetes", env: full},
+		{name: "agent/profiles/otlptest", pkg: "./...", dir: "agent/profiles/otlptest", env: full},
 		{name: "analysis/export/arrowtest", pkg: "./...", dir: "analysis/export/arrowtest", env: full},
 		{name: "tools/fleetsql", pkg: "./...", dir: "tools/fleetsql", env: full},
 	}
