@@ -15,10 +15,15 @@ import (
 
 // recordingOf is the size of a synthetic recording. Old space holds objects from the start. The survivors move with
 // each collection between two spaces: a tenth of them dies, one in a hundred is promoted, and as many are born. Each
-// sync point begins a file.
+// sync point begins a file. At depth full each collection also records the objects that died in eden: youngDead for
+// each one that survived it.
 type recordingOf struct {
 	objects, survivors, collections, listings, sites int
+	full                                             bool
 }
+
+// youngDead is how many objects die in eden for each one that survives it.
+const youngDead = 6
 
 // The addresses of the spaces, in words.
 const (
@@ -35,6 +40,7 @@ type largeObject struct {
 	words  uint64
 	addr   uint64
 	sample uint64
+	age    uint64 // collections that it has survived
 }
 
 // make writes the recording to a ring folder.
@@ -85,6 +91,24 @@ type largeMaker struct {
 	top      uint64 // of old space
 	young    []largeObject
 	from, to uint64 // the survivor spaces
+	census   map[[2]uint64]*trace.CensusRow
+}
+
+// count adds o to a cell of the collection's census.
+func (m *largeMaker) count(o largeObject, bucket uint64, cell int) {
+	k := [2]uint64{uint64(o.typ), bucket}
+	if m.census[k] == nil {
+		m.census[k] = &trace.CensusRow{Type: k[0], Bucket: k[1]}
+	}
+	m.census[k].Cells[cell].Objects++
+	m.census[k].Cells[cell].Bytes += o.words * 8
+}
+
+func (m *largeMaker) depth() uint64 {
+	if m.full {
+		return trace.DepthFull
+	}
+	return trace.DepthSurvivors
 }
 
 // head returns the first blocks of each file, and defines the types.
@@ -114,7 +138,7 @@ func (m *largeMaker) head() []trace.Block {
 		defs.Frames = append(defs.Frames, trace.Frame{ID: 501 + i, Parent: i%500 + 1, Method: i%5000 + 1})
 	}
 	defs.Threads = []trace.Thread{{ID: mainThread, Name: "main"}}
-	jvm := trace.JVM{ABI: 1, Major: 17, Collector: trace.CollectorParallel, Align: 8, Depth: trace.DepthSurvivors,
+	jvm := trace.JVM{ABI: 1, Major: 17, Collector: trace.CollectorParallel, Align: 8, Depth: m.depth(),
 		Interval: largeInterval, MaxHeap: 4 << 30, T0WallMS: 1_790_000_000_000, Session: strings.Repeat("ab", 16),
 		VM: "a VM"}
 	return []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true, JVM: jvm}), trace.EncodeDefs(defs)}
@@ -212,7 +236,7 @@ func (m *largeMaker) sync(gc uint64) trace.Block {
 // epoch completes e; used is the size of the survivors in bytes.
 func (m *largeMaker) epoch(gc uint64, e *trace.Epoch, used uint64) trace.Block {
 	e.Pause = trace.Pause{GC: gc, JVMGC: gc, Kind: trace.PauseYoung, Flags: trace.PauseExact,
-		Depth: trace.DepthSurvivors, Start: gc * 1e8, Dur: 5e6, Probe: 2e5, PhaseStart: gc*1e8 - 9e7,
+		Depth: m.depth(), Start: gc * 1e8, Dur: 5e6, Probe: 2e5, PhaseStart: gc*1e8 - 9e7,
 		Cause: "Allocation Failure", Interval: largeInterval}
 	e.Spaces = []trace.Space{
 		{Kind: trace.SpaceEden, Bottom: 0, Top: 0, End: largeYoung, UsedBefore: 30 << 20},
@@ -227,14 +251,25 @@ func (m *largeMaker) epoch(gc uint64, e *trace.Epoch, used uint64) trace.Block {
 // collect returns the blocks of collection gc.
 func (m *largeMaker) collect(gc uint64) []trace.Block {
 	e := &trace.Epoch{}
+	m.census = map[[2]uint64]*trace.CensusRow{}
 	stay, at := m.move(e)
-	births := trace.NewListEncoder(m.types)
+	births, eden := trace.NewListEncoder(m.types), trace.NewWalkEncoder(m.types)
+	eden.Begin(0, largeYoung)
 	var samples []trace.Sample
 	for len(stay) < m.survivors {
+		for n := youngDead; n > 0 && m.full && eden.At() < largeYoung/2; n-- { // the first survivors need the rest
+			o := m.draw()
+			eden.Dead(o.typ, o.length)
+		}
 		o := m.draw()
-		o.addr = at
+		o.addr, o.age = at, 1
 		at += o.words
-		births.Object(o.addr, o.typ, o.length)
+		m.count(o, trace.Bucket1, trace.CensusBornYoung)
+		if m.full {
+			eden.Move(o.typ, o.length, o.addr)
+		} else {
+			births.Object(o.addr, o.typ, o.length)
+		}
 		if m.rng.IntN(200) == 0 {
 			x := m.sample(o, o.addr, gc)
 			o.sample = x.ID
@@ -244,10 +279,21 @@ func (m *largeMaker) collect(gc uint64) []trace.Block {
 		}
 		stay = append(stay, o)
 	}
-	e.Births = [][]byte{births.Bytes()}
-	if births.Err() != nil {
-		m.t.Fatal(births.Err())
+	eden.End()
+	if m.full {
+		e.Allocs = [][]byte{eden.Bytes()}
+	} else {
+		e.Births = [][]byte{births.Bytes()}
 	}
+	if err := cmp.Or(births.Err(), eden.Err()); err != nil {
+		m.t.Fatal(err)
+	}
+	for _, row := range m.census {
+		e.Census = append(e.Census, *row)
+	}
+	slices.SortFunc(e.Census, func(a, b trace.CensusRow) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Bucket, b.Bucket))
+	})
 	m.young = stay
 	blocks := []trace.Block{trace.EncodeSamples(samples), m.epoch(gc, e, (at-m.to)*8)}
 	m.from, m.to = m.to, m.from
@@ -266,12 +312,14 @@ func (m *largeMaker) move(e *trace.Epoch) (stay []largeObject, at uint64) {
 		x := m.live[o.sample]
 		switch n := m.rng.IntN(100); {
 		case n < 10:
+			m.count(o, trace.Bucket(o.age), trace.CensusDiedYoung)
 			if o.sample != 0 {
 				e.SampleDead = append(e.SampleDead, o.sample)
 				delete(m.live, o.sample)
 			}
 			continue
 		case n == 10:
+			m.count(o, trace.Bucket1, trace.CensusPromoted)
 			moves.SkipTo(o.addr)
 			dest := m.promote(o)
 			moves.Move(o.typ, o.length, dest)
@@ -280,6 +328,7 @@ func (m *largeMaker) move(e *trace.Epoch) (stay []largeObject, at uint64) {
 			moves.SkipTo(o.addr)
 			moves.Move(o.typ, o.length, at)
 			o.addr, x.Addr = at, at
+			o.age++
 			at += o.words
 			stay = append(stay, o)
 		}

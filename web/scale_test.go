@@ -143,15 +143,7 @@ func TestFigures(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "large")
 	recordingOf{objects: 10_000_000, survivors: 230_000, collections: 2000, listings: 4, sites: 50_000}.make(t, dir)
-	size := int64(0)
-	files, _ := filepath.Glob(filepath.Join(dir, "*.hcr"))
-	for _, f := range files {
-		if st, err := os.Stat(f); err == nil {
-			size += st.Size()
-		}
-	}
-	t.Logf("the recording is %d MiB", size>>20)
-	time.Sleep(3 * time.Second) // a file that was just written is not indexed
+	t.Logf("the recording is %d MiB", recordedBytes(ended(t, dir))>>20)
 	var p *page
 	opened := func(t *testing.T, index string) {
 		at := view(t, dir)
