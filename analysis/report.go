@@ -123,8 +123,7 @@ func CollectorName(collector uint64) string { return collectors[collector] }
 // reported, and that Open may be set. o is what the leak detector gets.
 func MakeReport(from heap.Reader, o leak.Options) (*Report, error) {
 	r := from.Position()
-	rep := &Report{Schema: ReportSchema, Collections: []CollectionRow{}, Grown: []GrownClass{},
-		GrownSites: []sites.GrownRow{}, Sites: []sites.Row{}, Damage: []string{}}
+	rep := newReport()
 	h := leak.NewDetector()
 	h.Options = o
 	var first, last []heap.Count

@@ -258,6 +258,8 @@ type Overview struct {
 	Home      string               `json:"home,omitempty"`   // address of the list of all recordings
 	Settle    string               `json:"settle,omitempty"` // how long settling may stop the JVM; "": it cannot
 	Before    *Earlier             `json:"before,omitempty"` // the recording that this one is compared with
+	// Early says that Report has only what the collections took: pauses, and how full the spaces were.
+	Early bool `json:"early,omitempty"`
 }
 
 // Earlier names the recording from before a change.

@@ -2,13 +2,43 @@ package web
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/cost"
 	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 )
+
+// early answers with an overview of what the collections took, which the page shows until the report has been made;
+// null: there is none.
+func (s *Server) early(r *http.Request) (any, error) {
+	if s.cfg.OpenPauses == nil {
+		return nil, nil
+	}
+	return s.data.keep(r.Context(), "early", func(ctx context.Context) (any, error) {
+		in, err := s.cfg.OpenPauses()
+		if err != nil {
+			return nil, err
+		}
+		defer in.Close()
+		rep, err := analysis.Outline(&stoppable{ctx, in.Source})
+		if ctx.Err() != nil { // a reading that was cancelled looks complete
+			return nil, ctx.Err()
+		}
+		if err != nil || rep == nil || len(rep.Collections) == 0 {
+			return nil, err
+		}
+		v := Overview{Title: s.cfg.Title, Early: true, Headlines: []Headline{}, Report: rep,
+			Incidents: []ringstore.Incident{}}
+		if s.cfg.Incidents != nil {
+			v.Incidents = append(v.Incidents, s.cfg.Incidents()...)
+		}
+		return v, nil
+	})
+}
 
 // metered adds what each block says of heapcam's cost to a sum.
 type metered struct {

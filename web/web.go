@@ -53,6 +53,9 @@ type Config struct {
 	Open func(progress func(done, total int64)) (*Input, error)
 	// OpenCensus is Open for a counting replay (heap.NewCensus); nil: Open is used.
 	OpenCensus func(progress func(done, total int64)) (*Input, error)
+	// OpenPauses opens the recording without what only heap states need (analysis.Outline); nil: nothing is shown until
+	// the report is there.
+	OpenPauses func() (*Input, error)
 	// OpenFrom opens the recording at any point up to collection gc, without the definitions before that point; nil: it
 	// can be read only from its start.
 	OpenFrom func(gc uint64) (*Input, error)
@@ -231,6 +234,7 @@ func (s *Server) routes() {
 		})))
 	}
 	api("GET /api/overview", s.overview)
+	api("GET /api/early", s.early)
 	api("GET /api/group", s.group)
 	api("GET /api/flame", s.flame)
 	api("GET /api/classifiers", s.classifiers)

@@ -379,6 +379,11 @@ func newCensusSource(files ...*ringstore.File) *source {
 	return &source{files: files, of: (*ringstore.File).BlocksWithoutTokens, most: censusReadAhead}
 }
 
+// newPauseSource gives what the collections took, without listings.
+func newPauseSource(files ...*ringstore.File) *source {
+	return &source{files: files, of: (*ringstore.File).Pauses, most: censusReadAhead}
+}
+
 // countFirst calls f with a counting replay of rec. If f says that this is not enough, it calls f with a replay that
 // follows objects. Then it warns of damage.
 func countFirst(rec *ringstore.Recording, f func(r heap.Reader) (enough bool, err error)) error {

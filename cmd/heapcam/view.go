@@ -158,13 +158,15 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 	cfg := &web.Config{Title: filepath.Base(path), Library: func() (*classify.Library, error) { return library("") },
 		Open: func(progress func(done, total int64)) (*web.Input,
 			error) {
-			return openInput(path, 0, false, progress)
+			return openInput(path, 0, newSource, progress)
 		},
 		OpenCensus: func(progress func(done, total int64)) (*web.Input,
 			error) {
-			return openInput(path, 0, true, progress)
+			return openInput(path, 0, newCensusSource, progress)
 		},
-		OpenFrom: func(gc uint64) (*web.Input, error) { return openInput(path, gc, false, func(done, total int64) {}) },
+		OpenFrom: func(gc uint64) (*web.Input, error) {
+			return openInput(path, gc, newSource, func(done, total int64) {})
+		},
 		Leaks: func() (leak.Options, func()) {
 			rec, err := openStored(path)
 			if err != nil {
@@ -175,6 +177,11 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 		Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
 			return indexed(ownIndex(), reportResult, path, makeReport)
 		}}
+	if !bucket.Is(path) { // to read it once more takes long there
+		cfg.OpenPauses = func() (*web.Input, error) {
+			return openInput(path, 0, newPauseSource, func(done, total int64) {})
+		}
+	}
 	dir := path
 	if st == nil { // a recording of the agent may have no data yet
 		ring, ok := onDisk(path)
@@ -275,9 +282,13 @@ func folderVersion(dir string) (string, bool) {
 		strconv.FormatInt(newest.UnixNano(), 36), time.Since(newest) > quiet
 }
 
-// openInput opens a recording for the viewer, from the frame of collection gc on, or all of it if gc is 0. With
-// censusOnly it leaves out the tokens of epochs.
-func openInput(path string, gc uint64, censusOnly bool, progress func(done, total int64)) (*web.Input, error) {
+// openInput opens a recording for the viewer, from the frame of collection gc on, or all that reader reads if gc is 0.
+func openInput(
+	path string,
+	gc uint64,
+	reader func(...*ringstore.File) *source,
+	progress func(done, total int64),
+) (*web.Input, error) {
 	rec, err := openStored(path)
 	if err != nil {
 		return nil, err
@@ -297,10 +308,7 @@ func openInput(path string, gc uint64, censusOnly bool, progress func(done, tota
 	for len(files) > 1 && gc > 0 && files[0].Window().LastGC < gc {
 		files = files[1:]
 	}
-	src := newSource(files...)
-	if censusOnly {
-		src = newCensusSource(files...)
-	}
+	src := reader(files...)
 	if gc > 0 {
 		src.of = func(f *ringstore.File) iter.Seq2[trace.Block, error] { return f.From(gc) }
 	}

@@ -40,6 +40,15 @@ func (f *File) BlocksWithoutTokens() iter.Seq2[trace.Block, error] {
 	return f.blocksOf(f.frames(nil, true))
 }
 
+// Pauses iterates like BlocksWithoutTokens, but leaves out frames that hold listings, unless they also hold
+// definitions: for callers that only want to know what the collections took.
+func (f *File) Pauses() iter.Seq2[trace.Block, error] {
+	return f.blocksOf(f.frames(func(fr Frame) bool {
+		listing := fr.Flags&(FlagListing|FlagRamp) == FlagListing
+		return fr.Flags&FlagMarked == 0 || !listing || fr.Flags&(FlagDefs|FlagHead) != 0
+	}, true))
+}
+
 // Frames iterates over frames with their payloads (whole blocks of the stream). Errors as Headers; a frame whose
 // payload is damaged is yielded with the error and a nil payload.
 func (f *File) Frames() iter.Seq2[FrameData, error] { return f.frames(nil, false) }

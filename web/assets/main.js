@@ -45,6 +45,7 @@ const names = {
   glossary: 'Glossary',
 };
 let data = null; // the answer of api/overview
+let early = null; // the answer of api/early, until that of api/overview is there
 let shown = null; // { view, leave }
 const main = document.getElementById('main');
 
@@ -126,7 +127,12 @@ async function show() {
   const view = views[s.view] || overview;
   document.title = `${names[s.view] || 'Overview'} – ${data ? visible(data.title) : 'heapcam'}`;
   if (!data) {
-    if (!document.getElementById('skeleton')) main.replaceChildren(overview.skeleton());
+    overview.leave();
+    if (early && view === overview) {
+      const part = h('div', {});
+      main.replaceChildren(part);
+      overview.show(part, early, s.params);
+    } else if (!document.getElementById('skeleton')) main.replaceChildren(overview.skeleton());
     return;
   }
   const at = location.hash;
@@ -150,11 +156,25 @@ async function show() {
   }
 }
 
+// first shows what the collections took while the recording is read. An indexed recording answers sooner.
+async function first() {
+  await new Promise(done => setTimeout(done, 150));
+  if (data) return;
+  try {
+    early = await get('early');
+  } catch {
+    return; // load says what is wrong
+  }
+  if (early && document.getElementById('skeleton') && (views[state().view] || overview) === overview) show();
+}
+
 async function load() {
   try {
     data = await get('overview', {}, 'overview');
   } catch (e) {
     if (e.name === 'AbortError') return;
+    early = null;
+    overview.leave();
     main.replaceChildren(
       h('h2', {}, 'The recording cannot be shown'),
       h(
@@ -167,6 +187,8 @@ async function load() {
     );
     return;
   }
+  if (early) overview.leave();
+  early = null;
   document.getElementById('title').textContent = visible(data.title);
   const home = document.getElementById('home');
   home.hidden = !data.home;
@@ -386,3 +408,4 @@ document.addEventListener('keydown', e => {
 show();
 listen();
 load();
+first();

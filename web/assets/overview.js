@@ -19,6 +19,7 @@ import { name } from './ask.js';
 
 let line = null,
   rows = [],
+  early = false, // the recording is still being read
   // what is known of a JVM whose objects have no address (ZGC, Shenandoah, Epsilon); null: it has them
   watched = null,
   picked,
@@ -133,11 +134,29 @@ export const skeleton = () =>
     h('div', { class: 'ghost low' }),
   );
 
+// reading takes the place of the hero until the report is there.
+const reading = () =>
+  h(
+    'section',
+    { class: 'hero quiet', id: 'reading' },
+    h('p', { class: 'verdict' }, h('b', {}, 'Reading '),
+      'The pauses are shown below. heapcam still reads the heap states. Then it shows whether the program leaks, and ' +
+        'which classes live.'),
+  );
+
 export function show(main, data, params) {
   parent = main;
   const r = data.report;
   rows = r.collections;
   watched = r.watched || null;
+  early = !!data.early;
+  if (early) {
+    const charts = h('div', { id: 'early' });
+    picked = h('div', { class: 'panel' });
+    main.append(h('h2', { class: 'sr' }, 'Summary'), reading(), charts, picked);
+    line = draw(charts, data, params, rows, watched, choose);
+    return update(data, params);
+  }
   // the first headline and that about frequent collections are in the hero
   const storm = data.headlines.slice(1).find(x => x.kind === 'storm');
   const heads = h(
@@ -279,6 +298,8 @@ export function update(data, params) {
   return areasOf(line, data, params);
 }
 
+const unknown = () => (early ? 'not read yet' : 'heap state unknown');
+
 function one(c) {
   return h(
     'div',
@@ -295,7 +316,7 @@ function one(c) {
       ['Heap used', `${bytes(c.before_bytes)} → ${bytes(c.used_bytes)}`],
       watched
         ? null
-        : ['Live', c.known ? `${plural(c.objects, 'object')}, ${bytes(c.bytes)}` : 'heap state unknown'],
+        : ['Live', c.known ? `${plural(c.objects, 'object')}, ${bytes(c.bytes)}` : unknown()],
       c.sync_point ? ['Sync point', 'yes'] : null,
       c.lost_epochs ? ['Lost collections before it', count(c.lost_epochs)] : null,
       c.missed_collections ? ['Missed collections before it', count(c.missed_collections)] : null,

@@ -198,7 +198,9 @@ export function draw(box, data, params, collections, samples, choose) {
       name: 'Lost or missed collections, or heap state unknown',
       label: 'no data',
       class: 'c4',
-      times: at(c => c.lost_epochs || c.missed_collections || (!c.known && !c.partial && !watched)),
+      times: at(
+        c => c.lost_epochs || c.missed_collections || (!c.known && !c.partial && !watched && !data.early),
+      ),
     },
   ].filter(t => t.times.length);
   // Collections that begin within 5 ms, such as the two cycles of a major collection, have one rate.

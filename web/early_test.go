@@ -1,0 +1,111 @@
+package web_test
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	cdp "github.com/chromedp/chromedp"
+
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/trace/tracetest"
+	"github.com/heapcam/heapcam/web"
+)
+
+// slow is a source that gives nothing until the channel is closed.
+type slow struct {
+	until chan bool
+	blocks
+}
+
+func (s *slow) Next() (trace.Block, error) {
+	<-s.until
+	return s.blocks.Next()
+}
+
+// readSlowly is a viewer of a recording whose blocks come when the channel is closed; what its collections took is
+// there at once.
+func readSlowly(t *testing.T, collector uint64) (s *web.Server, url string, read chan bool) {
+	m := tracetest.New(tracetest.All(3, collector, trace.DepthSurvivors))
+	var bs []trace.Block
+	for i := range 30 {
+		bs = append(bs, m.Step(i%7 == 0).Blocks...)
+	}
+	bs = append(bs, m.End())
+	read = make(chan bool)
+	s = web.New(web.Config{Title: "slow", Open: func(func(done, total int64)) (*web.Input, error) {
+		return &web.Input{Source: &slow{read, blocks{slices.Clone(bs)}}, Close: func() {}}, nil
+	}, OpenPauses: func() (*web.Input, error) {
+		return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
+	}})
+	h := httptest.NewServer(s)
+	t.Cleanup(func() { s.Close(); h.Close() })
+	return s, h.URL + s.Path(), read
+}
+
+// TestEarly: while the recording is read the overview shows the pauses of all collections. Then the answer takes their
+// place, with what was selected.
+func TestEarly(t *testing.T) {
+	if chromium() == "" {
+		t.Skip("not run: no chromium (tests of the viewer in a browser)")
+	}
+	_, url, read := readSlowly(t, trace.CollectorParallel)
+	p := open(t, url)
+	p.until("document.querySelectorAll('#early canvas').length === 3")
+	p.see("#reading", "still reads the heap states")
+	for _, width := range []int64{390, 1280} {
+		p.do(cdp.EmulateViewport(width, 900), cdp.Navigate("about:blank"), cdp.Navigate(url))
+		p.until("document.querySelectorAll('#early canvas').length === 3")
+		for _, m := range js[[]string](p, misplaced) {
+			t.Errorf("at %d pixels: %s", width, m)
+		}
+	}
+	p.do(cdp.Navigate(url + "#overview?at=9"))
+	p.see("#early + .panel", "not read yet")
+	p.do(cdp.Navigate(url + "#state"))
+	p.until("document.getElementById('skeleton') && !document.getElementById('early')")
+	p.do(cdp.Navigate(url + "#overview?at=9"))
+	p.until("document.querySelectorAll('#early canvas').length === 3")
+	close(read)
+	p.until("document.querySelectorAll('#timeline canvas').length >= 3")
+	p.see("#picked", "Selected: collection 9")
+	p.until("!document.getElementById('early') && !document.getElementById('reading')")
+	p.until("document.querySelectorAll('canvas').length === 3")
+}
+
+// TestEarlyRows: what the collections took is as the report has it.
+func TestEarlyRows(t *testing.T) {
+	_, url, read := readSlowly(t, trace.CollectorG1)
+	var early, whole web.Overview
+	ask(t, url, "early?", &early)
+	close(read)
+	ask(t, url, "overview?", &whole)
+	if !early.Early || whole.Early || len(early.Report.Collections) != len(whole.Report.Collections) {
+		t.Fatalf("early: %v, %v; %d collections of %d", early.Early, whole.Early, len(early.Report.Collections),
+			len(whole.Report.Collections))
+	}
+	for i, c := range whole.Report.Collections {
+		got := early.Report.Collections[i]
+		if c.PauseNS != got.PauseNS || c.Used != got.Used || !c.Time.Equal(got.Time) || got.Known {
+			a, _ := json.Marshal(got)
+			b, _ := json.Marshal(c)
+			t.Errorf("collection %d: early %s, then %s", c.GC, a, b)
+		}
+	}
+	if a, b := early.Report, whole.Report; !a.From.Equal(b.From) || !a.To.Equal(b.To) || a.End != b.End ||
+		time.Duration(a.WindowNS-b.WindowNS).Abs() > time.Microsecond {
+		t.Errorf("%v to %v, %d ns, %s; then %v to %v, %d ns, %s", a.From, a.To, a.WindowNS, a.End, b.From, b.To,
+			b.WindowNS, b.End)
+	}
+}
+
+// TestEarlyConcurrent: of a collector whose objects have no address nothing is shown early.
+func TestEarlyConcurrent(t *testing.T) {
+	_, url, _ := readSlowly(t, trace.CollectorZGC)
+	var early *web.Overview
+	if ask(t, url, "early?", &early); early != nil {
+		t.Fatal(early)
+	}
+}
