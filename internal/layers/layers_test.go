@@ -31,7 +31,7 @@ var level = map[string]float64{
 	"heap/match": 3, "heap/view": 3, "heap": 4,
 	"emergency": 3, "syncpoint": 3, "agent/attach": 2, "agent/logs": 0, "agent/governor": 3, "agent/jvms": 3,
 	"agent/resource": 2, "agent/pods": 2,
-	"svc":            4, "agent/place": 4, "agent/api/apitest": 0, "agent/session/sessiontest": 4,
+	"svc": 4, "agent/place": 4, "agent/api/apitest": 0, "agent/session/sessiontest": 4,
 	"agent/upload": 3, "agent/profiles": 6, "agent/tables": 6,
 	"agent/quota": 4, "agent/definitions": 4, "agent/session": 5, "agent/spool": 6, "agent/api": 7, "agent": 8,
 	"agent/metrics":         9,
