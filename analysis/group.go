@@ -107,6 +107,17 @@ func eras(r *heap.View, ages []uint64, at ...uint64) []uint32 {
 	return slices.Compact(out)
 }
 
+// Prove lets w tell what is proven (classify.World.Split).
+func Prove(w *classify.World, s *heap.Symbols, known *sites.CoverageFollower) {
+	w.FromFew = func(typ uint32) (objects, bytes uint64, places []string) {
+		f := known.FromFew(s, typ)
+		for _, p := range f.Places {
+			places = append(places, p.String())
+		}
+		return f.Objects, f.Bytes, places
+	}
+}
+
 // Tuples folds the state of r, which is positioned after collection gc, for who looks at a, grain (classify.Needs) and
 // ages (classify.Ages). Addresses in tuples are those of the JVM, in bytes.
 func Tuples(
@@ -156,6 +167,9 @@ func Group(
 	if err != nil {
 		return nil, err
 	}
+	if a&classify.AttrSite != 0 {
+		ts = w.Split(ts)
+	}
 	return GroupTuples(r.Symbols, c, w, ts, by, filters)
 }
 
@@ -173,6 +187,9 @@ func GroupApart(
 	ts, err := Tuples(r, c.GC, spaces, a|classify.AttrReach, grain, classify.Ages(by, filters))
 	if err != nil {
 		return nil, err
+	}
+	if a&classify.AttrSite != 0 {
+		ts = w.Split(ts)
 	}
 	g, err := GroupTuples(r.Symbols, c, w, ts, by, filters)
 	if err != nil {

@@ -170,6 +170,7 @@ func MakeReport(from heap.Reader, o leak.Options) (*Report, error) {
 	rep.grown(r.Symbols, first, last, sampledGrowth(firstSites, tallies))
 	rep.GrownSites = sites.GrownSites(r.Symbols, firstSites, tallies, first, last, 20)
 	alive.Before, alive.Lost = known.Before, sites.LostMany(r)
+	alive.FromFew = func(typ uint32) sites.FromFew { return known.FromFew(r.Symbols, typ) }
 	rep.Sites = alive.Rows()
 	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
 	watched.done(rep, r)

@@ -219,6 +219,9 @@ func (rep *Report) writeGrown(w io.Writer) {
 
 // classAt gives class and site of a row.
 func classAt(s sites.Row) (ui.Flow, []sites.StackFrame) {
+	if s.Proven {
+		return sites.ClassName(s.Class, s.Loader) + " (proven)", s.Site
+	}
 	return sites.ClassName(s.Class, s.Loader), s.Site
 }
 

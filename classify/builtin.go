@@ -125,17 +125,11 @@ func stateBuiltins() []builtin {
 			"15:04:10", false}, AttrBirth, makeBirthTime},
 		{Doc{"confidence", "", "one", "How the site of an object is known. `exact`: it was sampled at interval 0 " +
 			"and stands for " +
-			"itself alone. `sampled`: it was sampled and stands for others, too. `(site unknown)` and `(before the " +
-			"recording)`: it was not sampled.", "type, confidence",
-			"sampled", false}, AttrSite,
+			"itself alone. `sampled`: it was sampled and stands for others, too. `proven`: one bytecode alone " +
+			"can have made it. `(one of few sites)`, `(site unknown)` and `(before the recording)`: it was not " +
+			"sampled.", "type, confidence", "sampled", false}, AttrSite,
 			one(AttrSite, func(w *World, t *Tuple) string {
-				switch {
-				case !t.Sampled:
-					return w.NoSite(t)
-				case t.WObjects.Sum <= float64(t.Objects):
-					return "exact"
-				}
-				return "sampled"
+				return w.confidence(t)
 			})},
 	}
 }
@@ -205,6 +199,10 @@ func makeSite(args []string) (Classifier, error) {
 
 // site gives the first n frames of where t was allocated.
 func (w *World) site(t *Tuple, n int) []string {
+	if t.List > 0 {
+		s := w.Lists[t.List-1].Keys
+		return s[:min(n, len(s))]
+	}
 	if !t.Sampled {
 		return []string{w.NoSite(t)}
 	}

@@ -65,6 +65,9 @@ type Tuple struct {
 	GC   uint64 // the collection at which it was seen, 0: World.GC
 	Part uint8  // of two states that are compared: nodes count each part by itself (Node.Parts)
 
+	// Of objects without a sample: index of World.Lists, from 1 on, where Split has taken them out.
+	List int32
+
 	// Of sampled objects, with AttrSite.
 	Sampled       bool
 	Frame, Thread uint64
@@ -100,10 +103,17 @@ type World struct {
 	Spaces      []Space
 	Refs        []Refs                            // by Tuple.Refs; the first is of objects of which nothing is known
 	Time        func(gc uint64) (time.Time, bool) // of the end of a collection; may be nil
+	// FromFew says how many objects of a type, of those that have no sample and are not older than the recording, one
+	// of few bytecodes has made, and which; nil: nobody knows.
+	FromFew func(typ uint32) (objects, bytes uint64, places []string)
+	Lists   []List // by Tuple.List
 
 	names  map[uint32]string
 	stacks map[uint64][]string
 }
+
+// List is where objects without a sample come from: the keys of their sites.
+type List struct{ Keys []string }
 
 // Cardinality says what the keys of a classifier mean.
 type Cardinality uint8
@@ -123,6 +133,9 @@ const (
 	SiteUnknown     = "(site unknown)"
 	BeforeRecording = "(before the recording)"
 	UnknownSpace    = "(no space)"
+	// SiteFew is of objects that one of two to four bytecodes has made, CallersUnknown below the one that has.
+	SiteFew        = "(one of few sites)"
+	CallersUnknown = "(proven, callers unknown)"
 )
 
 // Classifier gives the keys of tuples. Keys appends to out, which is empty; it is called once per tuple.

@@ -125,12 +125,7 @@ func (r *runner) run(w *World, t *Tuple) (out any, err error) {
 	}
 	if r.a&AttrSite != 0 {
 		e.Thread, e.Site.Known = w.thread(t), t.Sampled
-		e.Confidence = "sampled"
-		if !t.Sampled {
-			e.Confidence = w.NoSite(t)
-		} else if t.WObjects.Sum <= float64(t.Objects) {
-			e.Confidence = "exact"
-		}
+		e.Confidence = w.confidence(t)
 	}
 	if r.left <= 0 {
 		return nil, fmt.Errorf("it took more than %v", exprTotal)

@@ -26,7 +26,8 @@ import (
 // the children SiteUnknown and BeforeRecording too (in Child, with no site), and its children add up to what the class
 // has, which is exact. Of a site's objects some are exact (samples), and these stand for the others.
 // Low and High are 95 % intervals; at interval 0 every object is a sample and the three are equal. What may be older
-// than the recording (at most so much) belongs to no site.
+// than the recording (at most so much) belongs to no site. A proven row has the one bytecode that has made its objects
+// as its site; of what has few candidates (SiteFew) they are listed.
 type Row struct {
 	Class       string       `json:"class"`
 	Loader      string       `json:"loader,omitempty"` // where two classes share a name
@@ -41,12 +42,15 @@ type Row struct {
 	Bytes       uint64       `json:"bytes"`
 	BytesLow    uint64       `json:"bytes_low"`
 	BytesHigh   uint64       `json:"bytes_high"`
+	Proven      bool         `json:"proven,omitempty"`     // the site has one frame, and its callers are not known
+	Candidates  []StackFrame `json:"candidates,omitempty"` // each object is from one of these
 }
 
 // Names of the children that a split by site has besides the sites.
 const (
 	SiteUnknown     = "(site unknown)"
 	BeforeRecording = "(before the recording)"
+	SiteFew         = "(one of few sites)" // of a type with two to four candidates
 )
 
 // Key is a site as samples name it.
@@ -106,6 +110,7 @@ type State struct {
 	Types   []heap.Count                // all that lives, by type
 	Lost    bool                        // samples were: what has no known site may be of any
 	Before  func(typ uint32) heap.Count // what may be older than the recording, at most; nil: nothing
+	FromFew func(typ uint32) FromFew    // what is proven; nil: nothing
 }
 
 // fits gives those of the types that have samples, and what remains of each class that may be older than the recording.
@@ -205,7 +210,7 @@ func (s *State) Tallies() map[Key]*Tally {
 // Rows gives what lives by site: the sites with the most bytes first, then what has none.
 func (s *State) Rows() []Row {
 	fits, before := s.fits()
-	out := rows(s.Symbols, s.tallies(fits), ByClass(s.Symbols, s.Types), before)
+	out := rows(s.Symbols, s.tallies(fits), ByClass(s.Symbols, s.Types), before, s.fromFew())
 	if s.Lost {
 		widen(out)
 	}
@@ -217,13 +222,13 @@ func widen(out []Row) {
 	type key struct{ class, loader string }
 	unknown := map[key]heap.Count{}
 	for i := range out {
-		if r := &out[i]; r.Child != "" {
+		if r := &out[i]; r.Child != "" || r.Proven {
 			n := unknown[key{r.Class, r.Loader}]
 			unknown[key{r.Class, r.Loader}] = heap.Count{Objects: n.Objects + r.Objects, Bytes: n.Bytes + r.Bytes}
 		}
 	}
 	for i := range out {
-		if r := &out[i]; r.Child == "" {
+		if r := &out[i]; r.Child == "" && !r.Proven {
 			n := unknown[key{r.Class, r.Loader}]
 			r.ObjectsHigh = max(r.ObjectsHigh, r.Objects+n.Objects)
 			r.BytesHigh = max(r.BytesHigh, r.Bytes+n.Bytes)
@@ -246,6 +251,7 @@ func Live(r *heap.View, known *CoverageFollower) []Row {
 	s := State{Symbols: r.Symbols, Samples: slices.Collect(maps.Values(r.Live)), Types: r.Totals.PerType()}
 	if known != nil {
 		s.Before, s.Lost = known.Before, known.Lost
+		s.FromFew = func(typ uint32) FromFew { return known.FromFew(r.Symbols, typ) }
 	}
 	return s.Rows()
 }
@@ -271,7 +277,7 @@ func ByClass(r *heap.Symbols, perType []heap.Count) map[Class]heap.Count {
 
 // rows renders tallies; have is the exact count of each class, which bounds the estimates and is what the children of a
 // class add up to.
-func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count) []Row {
+func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count, few map[Class][]FromFew) []Row {
 	out, keys := make([]Row, 0, len(by)), make([]Key, 0, len(by))
 	var classes []Class
 	for k := range by {
@@ -309,7 +315,6 @@ func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count)
 		row.Bytes = apportion(t.figureBytes, &row.BytesLow, row.BytesHigh, rest.Bytes, c.Bytes)
 		left[k.Class] = heap.Count{Objects: rest.Objects - row.Objects, Bytes: rest.Bytes - row.Bytes}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].Bytes > out[j].Bytes })
 	sampled := map[Class]*Tally{}
 	for _, k := range keys {
 		all := sampled[k.Class]
@@ -319,7 +324,14 @@ func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count)
 		}
 		all.merge(by[k])
 	}
-	return append(out, noSite(left, have, before, sampled, shared)...)
+	proven, none := splitAll(noSite(left, have, before, sampled, shared), few)
+	out = append(out, proven...)
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Bytes > out[j].Bytes })
+	slices.SortFunc(none, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Loader, b.Loader),
+			cmp.Compare(b.Child, a.Child), cmp.Compare(JoinStack(a.Candidates), JoinStack(b.Candidates)))
+	})
+	return append(out, none...)
 }
 
 // apportion gives an estimate as a whole number within its bounds that leaves of rest what is reserved for others.
@@ -337,7 +349,7 @@ func noSite(
 	left, have, before map[Class]heap.Count,
 	sampled map[Class]*Tally,
 	shared map[Class]string,
-) (rows []Row) {
+) (rows []restRow) {
 	for c, l := range left {
 		all, b := have[c], before[c]
 		b = heap.Count{Objects: min(b.Objects, l.Objects), Bytes: min(b.Bytes, l.Bytes)}
@@ -350,16 +362,18 @@ func noSite(
 			low, high = t.bytes.Bounds(t.figureBytes, t.sampled, all.Bytes)
 			row.BytesLow, row.BytesHigh = rest(all.Bytes, low, high, b.Bytes, row.Bytes)
 		}
-		rows = append(rows, row)
+		known := uint64(0)
+		knownBytes := uint64(0)
+		if t := sampled[c]; t != nil {
+			known, knownBytes = t.n, t.sampled
+		}
+		rows = append(rows, restRow{row, c, heap.Count{Objects: all.Objects - min(all.Objects, known+b.Objects),
+			Bytes: all.Bytes - min(all.Bytes, knownBytes+b.Bytes)}})
 		row.Child = BeforeRecording
 		row.Objects, row.ObjectsLow, row.ObjectsHigh = b.Objects, 0, b.Objects
 		row.Bytes, row.BytesLow, row.BytesHigh = b.Bytes, 0, b.Bytes
-		rows = append(rows, row)
+		rows = append(rows, restRow{Row: row, class: c})
 	}
-	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Loader, b.Loader),
-			cmp.Compare(b.Child, a.Child))
-	})
 	return rows
 }
 

@@ -63,10 +63,11 @@ func birthSeenOf(t *classify.Tuple) birthSeen { return birthSeen{t.GC, t.Birth, 
 type siteSeen struct {
 	frame, thread          uint64
 	sampled, before, exact bool
+	list                   int32
 }
 
 func siteSeenOf(w *classify.World, t *classify.Tuple) siteSeen {
-	return siteSeen{t.Frame, t.Thread, t.Sampled, w.Before(t), t.WObjects.Sum <= float64(t.Objects)}
+	return siteSeen{t.Frame, t.Thread, t.Sampled, w.Before(t), t.WObjects.Sum <= float64(t.Objects), t.List}
 }
 
 // span is keys[at : at+n] of a level; n is 0 until asked.
@@ -172,7 +173,9 @@ func (b *builder) estimate(items []item) []item {
 	for i, it := range items {
 		add := int32(0)
 		if t := &b.ts[it.t]; !t.Sampled {
-			if add = 1; b.w.Before(t) {
+			if add = 1; t.List > 0 {
+				add = 3
+			} else if b.w.Before(t) {
 				add = 2
 			}
 		}

@@ -11,7 +11,8 @@ type stratum struct {
 	so, sbytes       stats.Total
 	own, ownBytes    float64 // of the samples themselves
 	before, oldBytes float64 // without a sample, that may be older than the recording
-	fit              int32   // of what is sampled; of the rest, and of what may be older, the next two
+	few, fewBytes    float64 // without a sample, that few bytecodes have made
+	fit              int32   // of what is sampled; of the rest, of what may be older and of few the next three
 }
 
 // stratumKey names a stratum; first: of the first of two states.
@@ -20,8 +21,9 @@ type stratumKey struct {
 	first bool
 }
 
-// numFits are those of a stratum: sampled, the rest, and what may be older than the recording.
-const numFits = 3
+// numFits are those of a stratum: sampled, the rest, what may be older than the recording, and what few bytecodes have
+// made.
+const numFits = 4
 
 func (s *stratum) add(t *classify.Tuple, before bool) {
 	if t.Sampled {
@@ -30,6 +32,10 @@ func (s *stratum) add(t *classify.Tuple, before bool) {
 	}
 	s.o += float64(t.Objects)
 	s.bytes += float64(t.Bytes)
+	if t.List > 0 {
+		s.few += float64(t.Objects)
+		s.fewBytes += float64(t.Bytes)
+	}
 	if before {
 		s.before += float64(t.Objects)
 		s.oldBytes += float64(t.Bytes)
@@ -45,13 +51,17 @@ func (s *stratum) sample(x *SampledSum) {
 	s.sbytes.Plus(x.WBytes, 1)
 }
 
-// fits gives the multipliers of what is sampled, of the rest, and of what may be older than the recording.
+// fits gives the multipliers of what is sampled, of the rest, of what may be older than the recording, and of few.
 func (s *stratum) fits() (all [numFits]fit) {
 	o, g, old := multipliers(s.o, s.own, s.before, s.so, 0)
 	unknown := s.o - s.own - o*(s.so.Sum-s.own)
 	b, h, oldBytes := multipliers(s.bytes, s.ownBytes, s.oldBytes, s.sbytes, stats.LeastObject*unknown)
 	all[0] = fit{mo: o, mb: b}
+	g, few := g.split(s.o-s.own-s.before, s.few)
+	h, fewBytes := h.split(s.bytes-s.ownBytes-s.oldBytes, s.fewBytes)
 	all[1] = fit{mo: g.value, mb: h.value, moLow: g.low, moHi: g.high, mbLow: h.low, mbHigh: h.high}
+	all[3] = fit{mo: few.value, mb: fewBytes.value, moLow: few.low, moHi: few.high, mbLow: fewBytes.low,
+		mbHigh: fewBytes.high}
 	all[2] = fit{mo: old.value, mb: oldBytes.value, moLow: old.low, moHi: old.high, mbLow: oldBytes.low,
 		mbHigh: oldBytes.high}
 	return all
@@ -65,6 +75,19 @@ func (s *stratum) unknown() (objects, bytes float64) {
 
 // share is by what something is multiplied, with its bounds.
 type share struct{ value, low, high float64 }
+
+// split gives the multipliers of what of fresh few bytecodes have not made, and of what they have: samples stand for
+// both alike, but all that they stand for may be of one of the two.
+func (s share) split(fresh, few float64) (rest, some share) {
+	others := fresh - few
+	bounds := func(of, not float64) share {
+		if of <= 0 {
+			return s
+		}
+		return share{s.value, min(s.value, max(0, s.low*fresh-not)/of), max(s.value, min(s.high*fresh, of)/of)}
+	}
+	return bounds(others, few), bounds(few, others)
+}
 
 // multipliers gives that of what samples stand for beside themselves (stats.Total.Fit), and those of what they leave
 // of the rest and of what may be older. They stand for what is not older first, and leave reserved.

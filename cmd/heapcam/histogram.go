@@ -118,6 +118,7 @@ func (o *histogramOptions) printSites(w io.Writer, h *sites.Histogram) {
 		ui.Beside(w, ui.Sprintf("%8d  %12d  %22s  %11s  ", s.Samples, s.Objects,
 			fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), ui.Bytes(s.Bytes)), ui.Sprintf("%s", name))
 		sites.WriteStack(w, s.Site, 4)
+		s.WriteFew(w)
 	}
 	ui.Fprintf(w, "\n")
 	ui.Paragraph(w, "Sites known:", 13, h.Coverage.Sentence())
