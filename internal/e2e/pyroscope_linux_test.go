@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/heapcam/heapcam/internal/bucket/buckettest"
 )
 
 // pyroscope is a real server, all of it in one process, with its data in a folder.
@@ -22,7 +25,7 @@ type pyroscope struct{ url string }
 
 // startPyroscope starts the program pyroscope, version 2. There is no Debian package of it; a checkout of
 // github.com/grafana/pyroscope builds it: go build ./cmd/pyroscope.
-func startPyroscope(t *testing.T) *pyroscope {
+func startPyroscope(t *testing.T, flags ...string) *pyroscope {
 	t.Helper()
 	program, err := exec.LookPath("pyroscope")
 	if err != nil {
@@ -36,12 +39,12 @@ func startPyroscope(t *testing.T) *pyroscope {
 		l.Close()
 	}
 	var log buffer
-	c := exec.Command(program, "-architecture.storage=v2", "-server.http-listen-address=127.0.0.1",
+	c := exec.Command(program, append(flags, "-architecture.storage=v2", "-server.http-listen-address=127.0.0.1",
 		"-server.grpc-listen-address=127.0.0.1", "-memberlist.bind-addr=127.0.0.1",
 		"-memberlist.advertise-addr=127.0.0.1", "-distributor.ring.instance-addr=127.0.0.1",
 		"-query-frontend.instance-addr=127.0.0.1", "-segment-writer.lifecycler.addr=127.0.0.1",
 		"-segment-writer.distributor.replication-factor=1", "-segment-writer.min-ready-duration=1s",
-		"-self-profiling.disable-push", "-usage-stats.enabled=false", "-log.level=warn")
+		"-self-profiling.disable-push", "-usage-stats.enabled=false", "-log.level=warn")...)
 	c.Dir, c.Stdout, c.Stderr = t.TempDir(), &log, &log
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := c.Start(); err != nil {
@@ -159,7 +162,29 @@ func TestPyroscope(t *testing.T) {
 	if !full {
 		t.Skip("not run: profiles to a real Pyroscope (make test-full)")
 	}
-	p := startPyroscope(t)
+	t.Run("folder", func(t *testing.T) { pushes(t, startPyroscope(t)) })
+	t.Run("bucket", func(t *testing.T) { // its data is in a bucket of a real S3 server
+		s := buckettest.Start(t)
+		pushes(t, startPyroscope(t, "-storage.backend=s3", "-storage.s3.insecure", "-storage.s3.region=us-east-1",
+			"-storage.s3.endpoint="+strings.TrimPrefix(s.URL, "http://"), "-storage.s3.bucket-name="+s.Bucket,
+			"-storage.s3.access-key-id="+s.Key, "-storage.s3.secret-access-key="+s.Secret,
+			"-storage.s3.bucket-lookup-type=path-style"))
+		if n := 0; !t.Failed() {
+			_ = filepath.WalkDir(s.Dir, func(_ string, e fs.DirEntry, err error) error {
+				if err == nil && e.Type().IsRegular() {
+					n++
+				}
+				return nil
+			})
+			if n == 0 {
+				t.Error("the bucket is empty")
+			}
+		}
+	})
+}
+
+// pushes records three JVMs, and compares.
+func pushes(t *testing.T, p *pyroscope) {
 	const every = 10 * time.Second
 	d := newDaemon(t, "--max-trace-size", "4MiB", "--profiles-url", p.url, "--profiles-interval", every.String())
 	d.start(t)
