@@ -2,8 +2,10 @@ package web_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -108,4 +110,69 @@ func TestEarlyConcurrent(t *testing.T) {
 	if ask(t, url, "early?", &early); early != nil {
 		t.Fatal(early)
 	}
+}
+
+// halting is a source that gives the blocks slowly when only some are left, until the channel is closed.
+type halting struct {
+	until chan bool
+	left  int
+	blocks
+}
+
+func (s *halting) Next() (trace.Block, error) {
+	if len(s.b) <= s.left {
+		select {
+		case <-s.until:
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	return s.blocks.Next()
+}
+
+// TestNearest: while the heap states are read the view of the heap shows the newest one that is read, and says so. Then
+// it shows the requested one.
+func TestNearest(t *testing.T) {
+	if chromium() == "" {
+		t.Skip("not run: no chromium (tests of the viewer in a browser)")
+	}
+	m := tracetest.New(tracetest.All(3, trace.CollectorParallel, trace.DepthSurvivors))
+	var bs []trace.Block
+	for i := range 60 {
+		bs = append(bs, m.Step(i%7 == 0).Blocks...)
+	}
+	read := make(chan bool)
+	var opened atomic.Int32
+	s := web.New(web.Config{Title: "long", Open: func(func(done, total int64)) (*web.Input, error) {
+		all := blocks{slices.Clone(bs)}
+		if opened.Add(1) == 1 { // for the overview
+			return &web.Input{Source: &all, Close: func() {}}, nil
+		}
+		return &web.Input{Source: &halting{read, len(bs) / 2, all}, Close: func() {}}, nil
+	}})
+	h := httptest.NewServer(s)
+	t.Cleanup(func() { s.Close(); h.Close() })
+	url := h.URL + s.Path()
+	var o web.Overview
+	ask(t, url, "overview?", &o)
+	last := uint64(0)
+	for _, c := range o.Report.Collections {
+		if c.Known {
+			last = c.GC
+		}
+	}
+	p := open(t, url+"#state")
+	p.see("#waits", fmt.Sprintf("Collection %d is still being read", last))
+	p.until("document.querySelectorAll('#flame rect').length > 1 && document.querySelector('#tree tbody tr')")
+	if js[bool](p, fmt.Sprintf("document.getElementById('head').innerText.includes('After collection %d ')", last)) {
+		t.Error("the state of a collection that is not read is shown")
+	}
+	if js[bool](p, "'shown' in document.getElementById('main').dataset") {
+		t.Error("the page says that it shows what the address names")
+	}
+	for _, m := range js[[]string](p, misplaced) {
+		t.Error(m)
+	}
+	close(read)
+	p.see("#head", fmt.Sprintf("After collection %d ", last))
+	p.until("!document.getElementById('waits') && document.getElementById('main').dataset.shown === '#state'")
 }

@@ -377,6 +377,23 @@ func searchOf(r *http.Request) func(key string) bool {
 	return re.MatchString
 }
 
+// nearest answers with the collection whose heap state the page shows while that of the requested one is still being
+// read; 0: the requested one can be shown. all: all states are read.
+func (s *Server) nearest(r *http.Request) (any, error) {
+	var rep struct {
+		GC  uint64 `json:"gc"`
+		All bool   `json:"all"`
+	}
+	gc, err := strconv.ParseUint(r.FormValue("at"), 10, 64)
+	t := s.timeline(r.Context())
+	if err != nil || t == nil {
+		rep.All = t == nil
+		return rep, nil
+	}
+	rep.GC, rep.All, err = t.nearest(r.Context(), gc)
+	return rep, err
+}
+
 // classifiers answers like `heapcam classifiers --json`.
 func (s *Server) classifiers(*http.Request) (any, error) {
 	l := classify.NewLibrary()

@@ -298,6 +298,18 @@ func (t *timeline) state(ctx context.Context, ref string, what detail) (*state, 
 	return st, nil
 }
 
+// nearest returns the newest collection before gc whose state is kept, while the recording is not read up to gc. It is
+// 0 if gc is read.
+func (t *timeline) nearest(ctx context.Context, gc uint64) (near uint64, ended bool, err error) {
+	err = t.wait(ctx, func() bool { return t.read >= gc || len(t.kept) > 0 })
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.ended && t.read < gc && err == nil {
+		near = t.kept[len(t.kept)-1].C.GC
+	}
+	return near, t.ended, err
+}
+
 // findKept returns the index of collection gc, or the index at which it would be inserted.
 func findKept[K heap.AnySnapshot](kept []K, gc uint64) (int, bool) {
 	return slices.BinarySearchFunc(kept, gc, func(k K, gc uint64) int { return cmp.Compare(k.At().GC, gc) })

@@ -235,6 +235,7 @@ func (s *Server) routes() {
 	}
 	api("GET /api/overview", s.overview)
 	api("GET /api/early", s.early)
+	api("GET /api/nearest", s.nearest)
 	api("GET /api/group", s.group)
 	api("GET /api/flame", s.flame)
 	api("GET /api/classifiers", s.classifiers)

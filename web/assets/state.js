@@ -10,7 +10,9 @@ let box,
   flames = [],
   open = new Set(),
   shown = '',
-  drawn = '';
+  drawn = '',
+  turn = 0, // number of the newest update
+  read = null; // the version of the recording all of whose states are read
 
 // Questions that readers ask most. Each is a change of the address.
 const presets = [
@@ -138,6 +140,22 @@ export async function update(d, params) {
     box.fields = fields;
     tops(params, q);
   }
+  const mine = ++turn;
+  if (read !== data.version) {
+    let near;
+    try {
+      near = await get('nearest', { at: q.at }, 'nearest');
+    } catch (e) {
+      if (e.name === 'AbortError') return;
+    }
+    if (turn !== mine || !box) return;
+    if (near?.all) read = data.version;
+    if (near?.gc) {
+      const soon = { ...q, at: String(near.gc) };
+      const done = await Promise.all([groups(params, soon, find, q.at), graph(params, soon, find)]);
+      if (turn !== mine || !box || done.includes(false)) return;
+    }
+  }
   await Promise.all([groups(params, q, find), graph(params, q, find)]);
 }
 
@@ -240,7 +258,7 @@ function ways(params, r) {
   );
 }
 
-// graph draws the flame graph, or those of the callers and callees of one frame.
+// graph draws the flame graph, or those of the callers and callees of one frame; false if that was stopped.
 async function graph(params, q, find) {
   const mine = box,
     part = pathOf(params, 'part'),
@@ -262,7 +280,8 @@ async function graph(params, q, find) {
   try {
     r = await get('flame', ask, 'flame');
   } catch (e) {
-    if (e.name !== 'AbortError' && box === mine && !e.field)
+    if (e.name === 'AbortError') return false;
+    if (box === mine && !e.field)
       box.draw.replaceChildren(h('p', { class: 'bad', role: 'alert' }, e.message));
     return;
   }
@@ -294,8 +313,8 @@ async function graph(params, q, find) {
   } else add('', 'Live bytes. Arrow keys move, Enter zooms in, s shows callers and callees.', r.tree, part);
 }
 
-// groups shows the table.
-async function groups(params, q, find) {
+// groups shows the table; false if that was stopped. waited is the collection in whose place this one is shown.
+async function groups(params, q, find, waited = null) {
   const mine = box,
     zoom = zoomOf(params);
   const key = JSON.stringify([q, zoom, find, params.get('tz')]);
@@ -308,13 +327,17 @@ async function groups(params, q, find) {
     r = await get('group', { ...q, path: zoom.length ? JSON.stringify(zoom) : null, find }, 'group');
     if (box !== mine) return;
   } catch (e) {
-    if (e.name === 'AbortError' || box !== mine) return;
+    if (e.name === 'AbortError') return false;
+    if (box !== mine) return;
     if (!showFieldError(e)) box.head.replaceChildren(h('span', { class: 'bad', role: 'alert' }, e.message));
     return;
   }
   shown = key;
   showFieldError(null);
   box.head.replaceChildren(
+    waited
+      ? h('b', { id: 'waits' }, `Collection ${count(waited)} is still being read. This is an earlier state. `)
+      : '',
     `After ${name(r)}, `,
     when(r.time),
     `: ${plural(r.objects, 'live object')}, ${bytes(r.bytes)}. ` +
