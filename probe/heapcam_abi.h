@@ -19,7 +19,8 @@
 #define HC_FORMAT_SLICES 3          /* of SLICE, and of EPOCH with events of version 3 */
 #define HC_FORMAT_CONCURRENT 3      /* the same of a collector whose objects have no address */
 #define HC_FORMAT_REFS 4            /* of REFS */
-#define HC_FORMAT_SITED 8            /* of EPOCH with sited */
+#define HC_FORMAT_SITED 8           /* of EPOCH with sited */
+#define HC_FORMAT_USES 9            /* of EPOCH with uses */
 #define HC_FORMAT_CANDIDATES 6      /* of DEFS with candidate or scanned */
 
 /* ---- block ------------------------------------------------------------------------------------------------------- */
@@ -103,7 +104,9 @@
 #define HC_EV_SURVIVED 51
 #define HC_EV_UNWATCHED 52
 #define HC_EV_WATCHING 53
-#define HC_EV_SITED 54              /* in EPOCH of version 7 */
+#define HC_EV_SITED 54              /* in EPOCH of version 8 */
+#define HC_EV_USES 55               /* this one and HC_EV_USESCOPE: in EPOCH of version 9 */
+#define HC_EV_USESCOPE 22
 #define HC_EV_COVERED 56
 #define HC_EV_COLLECTION 57
 #define HC_EV_TYPESUM 58
@@ -153,6 +156,8 @@
 /* candidate.flags: of the class */
 #define HC_MADE_CLONEABLE 1
 #define HC_MADE_THROWABLE 2
+/* uses.flags */
+#define HC_USE_BLIND 1              /* the number was not in the header at this pause: uses may have been missed */
 
 /* frame.bci of a native frame (zigzag signed) */
 #define HC_BCI_NATIVE (-1)

@@ -156,6 +156,11 @@ func genEpoch(t *rapid.T) *Epoch {
 	e.Sited = list(t, "sited", func() SitedAddr {
 		return SitedAddr{genAddr.Draw(t, "addr"), genID.Draw(t, "frame")}
 	})
+	e.UseScope = rapid.StringMatching(`[a-z.+]{0,9}`).Draw(t, "usescope")
+	e.Uses = list(t, "uses", func() Use {
+		return Use{genSamp.Draw(t, "id"), genTime.Draw(t, "since"), genTime.Draw(t, "used"),
+			genFlag.Draw(t, "useflags")}
+	})
 	e.Survived = list(t, "survived", func() uint64 { return genSamp.Draw(t, "id") })
 	e.Unwatched = list(t, "unwatched", func() uint64 { return genSamp.Draw(t, "id") })
 	return e

@@ -2,7 +2,7 @@ package trace
 
 // Versions.
 const (
-	FormatVersion      = 8 // of blocks: the newest that this program reads
+	FormatVersion      = 9 // of blocks: the newest that this program reads
 	ProbeFormatVersion = 1 // of a probe's blocks, but for the next three
 	RefsFormatVersion  = 4 // of REFS
 	SliceFormatVersion = 3 // of SLICE, and of EPOCH with events of version 3
@@ -10,6 +10,7 @@ const (
 	CandidatesVersion  = 6 // of DEFS with `candidate` or `scanned`
 	RefColumnsVersion  = 7 // of REFS with `refcolumns`
 	SitedVersion       = 8 // of EPOCH with `sited`
+	UsesVersion        = 9 // of EPOCH with `uses`
 	// ConcurrentVersion is that of a probe's blocks, and of META, where objects have no addresses (Concurrent).
 	ConcurrentVersion = 3
 	ABIVersion        = 2 // of the shared ring's header

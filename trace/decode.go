@@ -219,6 +219,12 @@ func DecodeEpoch(b Block) (*Epoch, error) {
 			return "", readRecords(r.text[0], r.ev, func(rec *record) {
 				e.Sited = append(e.Sited, SitedAddr{rec[0], rec[1]})
 			})
+		case TagUseScope:
+			e.UseScope = r.str(0)
+		case TagUses:
+			return "", readRecords(r.text[0], r.ev, func(rec *record) {
+				e.Uses = append(e.Uses, Use{rec[0], rec[1], rec[2], rec[3]})
+			})
 		case TagSampleDead:
 			return "", readRecords(r.text[0], r.ev, func(rec *record) { e.SampleDead = append(e.SampleDead, rec[0]) })
 		case TagCycle:

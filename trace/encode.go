@@ -162,6 +162,17 @@ func EncodeEpoch(e *Epoch) Block {
 		})
 		out.Version = SitedVersion
 	}
+	if len(e.Uses) > 0 {
+		out.Payload = putRecords(out.Payload, TagUses, len(e.Uses), func(i int) record {
+			x := &e.Uses[i]
+			return record{x.ID, x.Since, x.Used, x.Flags}
+		})
+		out.Version = UsesVersion
+	}
+	if e.UseScope != "" {
+		out.Payload = put(out.Payload, TagUseScope, nil, e.UseScope)
+		out.Version = UsesVersion
+	}
 	return out
 }
 

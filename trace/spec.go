@@ -28,6 +28,7 @@ const (
 	TagScanned     Tag = 19
 	TagProcess     Tag = 20
 	TagResource    Tag = 21
+	TagUseScope    Tag = 22
 	TagPause       Tag = 24
 	TagSpace       Tag = 25
 	TagRegions     Tag = 26
@@ -59,6 +60,7 @@ const (
 	TagUnwatched   Tag = 52
 	TagWatching    Tag = 53
 	TagSited       Tag = 54
+	TagUses        Tag = 55
 	TagCovered     Tag = 56
 	TagCollection  Tag = 57
 	TagTypeSum     Tag = 58
@@ -178,6 +180,7 @@ var (
 	PauseKindNames  = enum("pause kind", "", "young", "mixed", "full", "remark", "cleanup", "walk", "unknown",
 		"minor", "major", "reading")
 	CycleFlagNames = bitsOf("cycle flags", "open")
+	UseFlagNames   = bitsOf("use flags", "blind")
 	PauseFlagNames = bitsOf("pause flags", "exact", "sync_follows", "evac_failed", "missed", "fault", "eden_kept",
 		"left_out")
 	SpaceNames = enum("space kind", "free", "eden", "survivor", "old", "humongous", "humongous_cont", "archive",
@@ -231,7 +234,7 @@ var blockSpecs = []BlockSpec{
 	{KindSamples, "SAMPLES", []Tag{TagSampleBase, TagSample, TagWatched}, false},
 	{KindEpoch, "EPOCH", []Tag{TagPause, TagSpace, TagRegions, TagAllocs, TagMoves, TagBirths, TagFreed, TagResolved,
 		TagSampleDead, TagCensus, TagLost, TagCleared, TagUnknown, TagUncounted, TagCycle, TagStops, TagSurvived,
-		TagUnwatched, TagSited}, false},
+		TagUnwatched, TagSited, TagUses, TagUseScope}, false},
 	{KindSync, "SYNC", []Tag{TagSyncPoint, TagSpace, TagRegions, TagList, TagLiveSamples, TagTotal, TagWatching},
 		false},
 	{KindGap, "GAP", []Tag{TagGap}, false},
@@ -322,6 +325,11 @@ var events = []Event{
 	}},
 	{Tag: TagSited, Name: "sited", Since: SitedVersion, Fields: blob, Form: BlobRecords, Record: "site",
 		Records: []Field{{Name: "addr", Type: FieldS, Max: MaxAddr, Delta: DeltaPrev}, id("frame", MaxID)}},
+	{Tag: TagUses, Name: "uses", Since: UsesVersion, Fields: blob, Form: BlobRecords, Record: "use", Records: []Field{
+		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev},
+		u("since", MaxTime), u("used", MaxTime), en("flags", 0, maxFlags, UseFlagNames),
+	}},
+	{Tag: TagUseScope, Name: "usescope", Since: UsesVersion, Fields: []Field{str("packages")}},
 	{Tag: TagSampleDead, Name: "sampledead", Fields: blob, Form: BlobRecords, Record: "dead", Records: []Field{
 		{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev},
 	}},

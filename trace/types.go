@@ -169,6 +169,8 @@ type Epoch struct {
 	Resolved   []SampleAddr
 	Sited      []SitedAddr
 	SampleDead []uint64
+	Uses       []Use
+	UseScope   string // the packages whose code notes uses, "" where that is not said
 	Census     []CensusRow
 
 	Lost      Lost
@@ -185,6 +187,14 @@ type Epoch struct {
 // SitedAddr is an object that survived the eden it was allocated in, at its new address: Frame is where it was
 // allocated, by the bytecode. Its callers are not known.
 type SitedAddr struct{ Addr, Frame uint64 }
+
+// Use says of a sample that lives, or has just died, when its object was used last (option `drag`). Since is when the
+// probe began to follow it, in ms since the probe's start. Used is by how many ms later the last use was, + 1; 0: none
+// since then.
+type Use struct{ ID, Since, Used, Flags uint64 }
+
+// UseBlind is a bit of Use.Flags: uses before this pause may have been missed.
+const UseBlind = 1
 
 // Cycle is a concurrent cycle. Times are ns since the probe's start, End at most 50 ms late.
 type Cycle struct{ Begin, End, Flags, Pauses, Longest uint64 }

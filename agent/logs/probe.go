@@ -63,6 +63,14 @@ var Probe = []ProbeLine{
 	{info, "exact sites: %llu classes with %llu sites in %llu methods; left as they are: %llu methods, %llu classes " +
 		"that were not understood, %llu that the JVM refused; CPU %llu ms; %llu objects, %llu of another type",
 		"What was rewritten for `heapcam run --sites exact`, and how many survivors have a site because of it.", ""},
+	{info, "drag: off: this JVM must be started with the probe",
+		"The probe was loaded into a JVM that ran already. `heapcam run --drag` starts one with it.", ""},
+	{info, "drag: off: %s",
+		"The JVM lacks what this needs; the line says what. The recording knows no uses of objects.", ""},
+	{info, "drag: %llu classes with %llu uses in %llu methods; left as they are: %llu methods, %llu classes that " +
+		"were not understood; CPU %llu ms; %llu calls with too many arguments; %llu objects followed, %llu times " +
+		"one was locked",
+		"What was rewritten for `heapcam run --drag`, and how many sampled objects were followed.", ""},
 	{info, "walks: %llu ranges by helper threads, %llu by the VM thread, %llu differ; shortest: %llu us, alone " +
 		"%llu us",
 		"For tests of heapcam (probe option `crew`): what helper threads listed.", ""},

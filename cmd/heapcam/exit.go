@@ -12,6 +12,7 @@ import (
 	"github.com/heapcam/heapcam/agent/attach"
 	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/drag"
 	"github.com/heapcam/heapcam/analysis/lifetimes"
 	"github.com/heapcam/heapcam/analysis/whatif"
 	"github.com/heapcam/heapcam/probe"
@@ -61,8 +62,8 @@ var exitDocs = []struct{ code, meaning string }{
 	{"9", "`leaks --fail-on-leak` found a leak, or the heap was full. `--fail-on-suspect` found a suspect, too."},
 	{"10", "There is no room: the disk is full, or all incidents together reach `--max-incidents-size`."},
 	{"11", "`leaks` with one of these flags cannot tell whether the program leaks: the recording is too short or " +
-		"damaged. `lifetimes` and `whatif` end so if the recording lacks what they need: objects, collections, or " +
-		"the Serial, Parallel or G1 collector."},
+		"damaged. `lifetimes`, `drag` and `whatif` end so if the recording lacks what they need: objects, " +
+		"collections, uses, or the Serial, Parallel or G1 collector."},
 	{"125", "`run`: heapcam itself failed."},
 	{"126", "`run`: the command is not executable."},
 	{"127", "`run`: the command does not exist."},
@@ -170,7 +171,7 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// unpredictable gives the code of an error of whatif or lifetimes, else 0.
+// unpredictable gives the code of an error of whatif, lifetimes or drag, else 0.
 func unpredictable(err error) int {
 	var factor *whatif.FactorError
 	var size *whatif.SizeError
@@ -179,6 +180,7 @@ func unpredictable(err error) int {
 		errors.Is(err, whatif.ErrG1):
 		return exitUsage
 	case errors.Is(err, lifetimes.ErrNoObjects), errors.Is(err, lifetimes.ErrNoCollections),
+		errors.Is(err, drag.ErrNoUses),
 		errors.Is(err, whatif.ErrCollector), errors.Is(err, whatif.ErrNoYoung):
 		return exitUnclear
 	case errors.Is(err, whatif.ErrImplausible):

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/drag"
 	"github.com/heapcam/heapcam/analysis/lifetimes"
 	"github.com/heapcam/heapcam/analysis/whatif"
 	"github.com/heapcam/heapcam/ringstore"
@@ -21,6 +22,7 @@ func TestExitCode(t *testing.T) {
 		&whatif.FactorError{}: exitUsage, &whatif.SizeError{}: exitUsage, whatif.ErrNoConfig: exitUsage,
 		whatif.ErrG1:           exitUsage,
 		lifetimes.ErrNoObjects: exitUnclear, lifetimes.ErrNoCollections: exitUnclear,
+		drag.ErrNoUses:      exitUnclear,
 		whatif.ErrCollector: exitUnclear, whatif.ErrImplausible: exitDamaged,
 		noAgent("/run/heapcam.sock", fs.ErrPermission): exitDenied,
 		noAgent("/run/heapcam.sock", fs.ErrNotExist):   exitNotFound,

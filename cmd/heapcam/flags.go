@@ -62,7 +62,7 @@ var placeholders = map[string]string{
 	"object":   "ADDRESS",
 	"strength": "STRENGTH",
 	"young":    "SIZES", "old": "SIZES", "heap": "SIZES", "collector": "COLLECTOR", "goal": "GOAL",
-	"mode": "MODE", "sites": "SOURCE", "marked": "SHARE", "survived": "SHARE",
+	"mode": "MODE", "sites": "SOURCE", "drag": "PACKAGES", "marked": "SHARE", "survived": "SHARE",
 }
 
 var typePlaceholders = map[string]string{"duration": "DURATION", "int": "N", "uint64": "N", "float64": "FRACTION"}

@@ -36,9 +36,9 @@ func verbGroups() []verbGroup {
 			newDetachCmd(), newPullCmd(), newFreezeCmd(), newIncidentsCmd()}},
 		{"read", "Read a recording", []*cobra.Command{
 			newReportCmd(), newLeaksCmd(), newViewCmd(), newHistogramCmd(), newGroupCmd(), newDiffCmd(),
-			newTrendCmd(), newHistoryCmd(), newLifetimesCmd(), newWhatifCmd(), newHoldersCmd(), newPathsCmd(),
-			newDominatorsCmd(), newLoadersCmd(), newExportCmd(), newCoverageCmd(), newClassifiersCmd(), newVerifyCmd(),
-			newDumpCmd()}},
+			newTrendCmd(), newHistoryCmd(), newLifetimesCmd(), newDragCmd(), newWhatifCmd(), newHoldersCmd(),
+			newPathsCmd(), newDominatorsCmd(), newLoadersCmd(), newExportCmd(), newCoverageCmd(),
+			newClassifiersCmd(), newVerifyCmd(), newDumpCmd()}},
 		{"operate", "Operate", []*cobra.Command{
 			newDoctorCmd(), newServiceCmd(), newAgentCmd(), newConfigCmd(), newReloadCmd(), newCostCmd(),
 			newBundleCmd(), newVersionCmd(), newManCmd()}},

@@ -29,6 +29,7 @@ var verbs = map[string][]said{
 	"lifetimes": {{args: "lifetimes --top 0 R", shows: true}, {args: "lifetimes --json R", shows: true},
 		{args: "lifetimes --by site R", shows: true}, {args: "lifetimes --by size R"},
 		{args: "lifetimes --by N R", shows: true}},
+	"drag": {{args: "drag --top 0 R"}, {args: "drag --by class --json R"}, {args: "drag --by N R", shows: true}},
 	"whatif": {{args: "whatif R"}, {args: "whatif --json R"}, {args: "whatif --young N R", shows: true},
 		{args: "whatif --mode N R", shows: true}, {args: "whatif --mode generated --seeds 1 R"},
 		{args: "whatif --mode probabilities --marked N R", shows: true},

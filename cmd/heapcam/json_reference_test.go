@@ -19,6 +19,7 @@ import (
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/compare"
 	"github.com/heapcam/heapcam/analysis/cost"
+	"github.com/heapcam/heapcam/analysis/drag"
 	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/analysis/lifetimes"
@@ -44,6 +45,7 @@ var jsonDocs = []struct {
 	{"heapcam.survival/1", "`heapcam trend --survival --json`", history.SurvivalReport{}},
 	{"heapcam.history/1", "`heapcam history --json`", history.HeapHistory{}},
 	{"heapcam.lifetimes/1", "`heapcam lifetimes --json`", lifetimes.Report{}},
+	{"heapcam.drag/1", "`heapcam drag --json`", drag.Report{}},
 	{"heapcam.whatif/1", "`heapcam whatif --json`", whatif.Report{}},
 	{"heapcam.holders/1", "`heapcam holders --json`", retention.HoldersReport{}},
 	{"heapcam.paths/1", "`heapcam paths --json`", retention.PathsReport{}},
@@ -81,6 +83,8 @@ var jsonParts = []struct {
 	{"changes", "changes", analysis.Changes{}},
 	{"range", "range", analysis.Range{}},
 	{"lifetime", "lifetime", lifetimes.Row{}},
+	{"drag", "drag", drag.Row{}},
+	{"figure", "figure", drag.Figure{}},
 	{"span", "span", whatif.Span{}},
 	{"prediction", "prediction", whatif.Prediction{}},
 	{"advice", "advice", whatif.Advice{}},

@@ -41,7 +41,8 @@ type recordOptions struct {
 	names         string
 	untested      bool
 	proven        bool
-	exact         bool // run --sites exact
+	exact         bool   // run --sites exact
+	drag          string // run --drag, for the probe
 	maxSync       time.Duration
 	maxReference  time.Duration
 	references    time.Duration
@@ -201,6 +202,9 @@ func (o *recordOptions) probeOptions(ringDir string) string {
 	}
 	if o.exact {
 		s += ",exact=1"
+	}
+	if o.drag != "" {
+		s += ",drag=" + o.drag
 	}
 	if share := o.overhead.share(); share < 0 {
 		s += ",storm=0"

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,6 +34,7 @@ const (
 type runOptions struct {
 	rec    recordOptions
 	sites  string
+	drag   string
 	freeze bool
 }
 
@@ -69,12 +72,33 @@ with -XX:ArchiveClassesAtExit) does not start with an agent. heapcam runs such a
 		"Keep the recording as an incident if COMMAND ends with a status other than 0.")
 	c.Flags().StringVar(&o.sites, "sites", "sampled", "Where sites come from: sampled, or exact (experimental: "+
 		"sets --depth full and changes the bytecode of all classes).")
+	c.Flags().StringVar(&o.drag, "drag", "", "Packages whose bytecode is changed so that it notes when objects are "+
+		"used, for heapcam drag (experimental): com.example,org.other, or app for all of the application.")
 	exitsWith(c, "any other", "The exit code of COMMAND.")
 	exitsWith(c, "125", "heapcam itself failed.")
 	exitsWith(c, "126", "COMMAND is not executable.")
 	exitsWith(c, "127", "COMMAND does not exist.")
 	exitsWith(c, "128+n", "Signal n ended COMMAND.")
 	return c
+}
+
+// packages is what --drag takes: names of packages or classes, which the probe gets as one option.
+var packages = regexp.MustCompile(`^[A-Za-z_$][\w$.]*(,[A-Za-z_$][\w$.]*)*$`)
+
+const mostPackages = 199 // bytes, in the probe
+
+func (o *runOptions) setDrag() error {
+	switch {
+	case o.drag == "":
+		return nil
+	case !packages.MatchString(o.drag) || len(o.drag) > mostPackages:
+		return usage("--drag %s: it must be app, or packages like com.example,org.other of at most %d bytes", o.drag,
+			mostPackages)
+	case o.rec.exact:
+		return usage("--drag cannot be combined with --sites exact")
+	}
+	o.rec.drag = strings.ReplaceAll(o.drag, ",", "+")
+	return nil
 }
 
 func (o *runOptions) run(args []string) error {
@@ -85,6 +109,9 @@ func (o *runOptions) run(args []string) error {
 		o.rec.exact, o.rec.depth = true, "full"
 	default:
 		return fail(usage("--sites %s: it must be sampled or exact", o.sites))
+	}
+	if err := o.setDrag(); err != nil {
+		return fail(err)
 	}
 	if err := o.rec.check(); err != nil {
 		return fail(err)

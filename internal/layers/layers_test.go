@@ -36,7 +36,7 @@ var level = map[string]float64{
 	"agent/quota": 4, "agent/definitions": 4, "agent/session": 5, "agent/spool": 6, "agent/api": 7, "agent": 8,
 	"agent/metrics":         9,
 	"analysis/analysistest": 3, "analysis/cost": 3, "analysis/graph": 3, "analysis/collection": 5, "analysis/sites": 6,
-	"analysis/history": 7, "analysis/lifetimes": 7, "analysis/whatif": 8,
+	"analysis/history": 7, "analysis/lifetimes": 7, "analysis/drag": 7, "analysis/whatif": 8,
 	"analysis/leak": 8, "analysis/compare": 9,
 	"analysis/retention": 7, "analysis": 9, "analysis/export": 10, "analysis/check": 10,
 	"web": 11, "cmd/heapcam": 12,

@@ -8,6 +8,7 @@
 
 #include "control.h"
 #include "cycles.h"
+#include "drag.h"
 #include "epoch.h"
 #include "exact.h"
 #include "heapcam_abi.h"
@@ -65,6 +66,7 @@ static void JNICALL on_vm_init(jvmtiEnv *env, JNIEnv *jni, jthread t) {
     }
     sampling_begin_last();
     exact_begin(jni);
+    drag_begin(jni);
 }
 
 static void JNICALL on_vm_death(jvmtiEnv *env, JNIEnv *jni) {
@@ -87,9 +89,14 @@ static bool take_capabilities(void) {
         log_line("not recording this JVM: JVMTI AddCapabilities failed with error %d", (int)r);
         return false;
     }
-    if (opt.exact && !(at_start && exact_capabilities())) {
+    const bool changes = (opt.exact || opt.drag[0]) && at_start && retransform_capabilities();
+    if (opt.exact && !changes) {
         opt.exact = false;
         log_line("exact sites: off: this JVM must be started with the probe");
+    }
+    if (opt.drag[0] && !changes) {
+        opt.drag[0] = 0;
+        log_line("drag: off: this JVM must be started with the probe");
     }
     memset(&c, 0, sizeof c);
     c.can_generate_resource_exhaustion_heap_events = 1; // a hint; gone without
@@ -153,7 +160,7 @@ static jint setup(JavaVM *v, char *options) {
     cb.GarbageCollectionFinish = on_gc_finish;
     cb.SampledObjectAlloc = on_sample;
     cb.ResourceExhausted = on_exhausted;
-    if (opt.exact) cb.ClassFileLoadHook = on_class;
+    if (opt.exact || opt.drag[0]) cb.ClassFileLoadHook = opt.exact ? on_class : drag_class;
     (*jvmti)->SetEventCallbacks(jvmti, &cb, sizeof cb);
     jvmti_event(JVMTI_ENABLE, JVMTI_EVENT_VM_DEATH, "VMDeath");
     control_init();

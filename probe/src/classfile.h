@@ -26,10 +26,15 @@ struct rewriting {
     uint32_t (*method)(void *arg, const struct rewritten *m);
     // bci: where the allocation will be; type: as the JVM names it, without the first `[`s, of which there are so many
     uint32_t (*site)(void *arg, uint32_t method, uint32_t bci, struct text type, int dimensions);
+    // Calls before each use of an object, in place of those behind allocations. outside: a call of a method of such a
+    // class uses its receiver.
+    bool uses;
+    bool (*outside)(void *arg, struct text class);
     void *arg;
     struct text helper; // name of its class, "java/lang/X"
     // Counted:
-    uint32_t sites, methods, refused; // refused: methods with allocations that stayed as they are
+    uint32_t sites, methods, refused; // refused: methods that should have calls and stayed as they are
+    uint32_t unseen;                  // receivers below too many arguments, which have no call
 };
 
 enum { POOL_UTF8 = 1, POOL_INTEGER = 3, POOL_CLASS = 7 };

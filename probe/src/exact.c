@@ -21,7 +21,6 @@
 #include "vmstructs.h"
 
 #define HELPER "java/lang/HeapcamSites"
-enum { BATCH = 64 }; // classes that are changed in one stop of the JVM
 static PER_RECORDING _Atomic bool on;
 static PER_RECORDING _Atomic uint64_t classes, odd, sites, methods, refused, batches_failed, cpu;
 
@@ -103,37 +102,6 @@ void JNICALL on_class(jvmtiEnv *env, JNIEnv *jni, jclass redefined, jobject load
     leave();
 }
 
-// Has the JVM ask for all classes anew. One that it does not take leaves its batch, and is left as it is.
-static void again(JNIEnv *jni) {
-    jclass *all = NULL, some[BATCH];
-    jint n = 0, k = 0;
-    if ((*jvmti)->GetLoadedClasses(jvmti, &n, &all)) return;
-    for (jint i = 0; i <= n; i++) {
-        jboolean may = JNI_FALSE, array = JNI_TRUE;
-        jint status = 0;
-        if (i < n && !(*jvmti)->IsArrayClass(jvmti, all[i], &array) && !array &&
-            !(*jvmti)->IsModifiableClass(jvmti, all[i], &may) && may &&
-            !(*jvmti)->GetClassStatus(jvmti, all[i], &status) && status & JVMTI_CLASS_STATUS_PREPARED)
-            some[k++] = all[i];
-        if (k < BATCH && (i < n || !k)) continue;
-        if ((*jvmti)->RetransformClasses(jvmti, k, some)) {
-            for (jint j = 0; j < k; j++)
-                if ((*jvmti)->RetransformClasses(jvmti, 1, &some[j])) atomic_fetch_add(&batches_failed, 1);
-        }
-        k = 0;
-    }
-    for (jint i = 0; i < n; i++) (*jni)->DeleteLocalRef(jni, all[i]);
-    (*jvmti)->Deallocate(jvmti, (unsigned char *)all);
-}
-
-bool exact_capabilities(void) {
-    jvmtiCapabilities c;
-    memset(&c, 0, sizeof c);
-    c.can_retransform_classes = 1;
-    c.can_generate_all_class_hook_events = 1;
-    return (*jvmti)->AddCapabilities(jvmti, &c) == JVMTI_ERROR_NONE;
-}
-
 static const char *begin(JNIEnv *jni) {
 #ifdef _WIN32
     return "not available on Windows";
@@ -159,13 +127,14 @@ void exact_begin(JNIEnv *jni) {
     }
     (void)shadow_switch(true);
     atomic_store(&on, true);
-    if (jvmti_event(JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook")) again(jni);
+    if (jvmti_event(JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook"))
+        batches_failed += retransform_all(jni);
 }
 
 void exact_end(JNIEnv *jni) {
     (void)shadow_switch(false);
     if (!atomic_exchange(&on, false)) return;
-    again(jni);
+    batches_failed += retransform_all(jni);
     jvmti_event(JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook");
 }
 

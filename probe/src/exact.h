@@ -6,7 +6,6 @@
 #include <jvmti.h>
 #include <stdbool.h>
 
-bool exact_capabilities(void); // before the JVM has begun
 void exact_begin(JNIEnv *jni); // at VMInit, behind all else: rewrites what is loaded, and what will be
 void exact_end(JNIEnv *jni);   // gives all classes back as they were. The control thread, while callbacks may still run
 void exact_report(void);

@@ -14,6 +14,7 @@
 #include "recording.h"
 #include "ring.h"
 #include "samples.h"
+#include "uses.h"
 #include "walk.h"
 
 PER_RECORDING _Atomic bool listing_did_not_fit;
@@ -54,7 +55,9 @@ void finish_commit(struct finish *f) {
     ring_publish_in_pause(); // the counters first: who sees the epoch has them
     bool lost = opt.lose && f->epoch > opt.lose && f->epoch % opt.lose + 3 >= opt.lose;
     f->committed = !lost && f->fits && (f->to_ring ? ring_commit(&f->e, true) : reserve_commit(&f->e));
-    if (f->to_ring) defs_committed(f->committed), samples_committed(f->committed);
+    if (!f->to_ring) return;
+    defs_committed(f->committed), samples_committed(f->committed);
+    uses_committed(f->committed && !f->reason); // a file that begins with this sync point lacks what is before it
 }
 
 // A test's options: what a heap does that is not understood.

@@ -16,38 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "classfile.h"
+#include "classmake.h"
 #include "vmstructs.h"
-
-struct pool {
-    struct out o;
-    uint32_t next;
-};
-
-static uint32_t utf8_entry(struct pool *p, const char *s) {
-    const size_t n = strlen(s);
-    w1(&p->o, POOL_UTF8), w2(&p->o, (uint32_t)n), put(&p->o, s, n);
-    return p->next++;
-}
-
-static uint32_t class_entry(struct pool *p, const char *s) {
-    const uint32_t name = utf8_entry(p, s);
-    w1(&p->o, POOL_CLASS), w2(&p->o, name);
-    return p->next++;
-}
-
-static uint32_t member(struct pool *p, uint32_t tag, uint32_t class, const char *name, const char *sig) {
-    const uint32_t n = utf8_entry(p, name), s = utf8_entry(p, sig);
-    w1(&p->o, 12), w2(&p->o, n), w2(&p->o, s);
-    w1(&p->o, tag), w2(&p->o, class), w2(&p->o, p->next++);
-    return p->next++;
-}
-
-static uint32_t number(struct pool *p, uint64_t v) { // a long
-    w1(&p->o, 5), w4(&p->o, (uint32_t)(v >> 32)), w4(&p->o, (uint32_t)v);
-    p->next += 2;
-    return p->next - 2;
-}
 
 enum {
     ACONST_NULL = 1, ICONST_2 = 5, LCONST_0 = 9, BIPUSH = 16, LDC2_W = 20, ILOAD_0 = 26, ILOAD_1, LLOAD_2 = 32,
@@ -55,17 +25,6 @@ enum {
     LUSHR = 125, IOR = 128, IXOR = 130, LCMP = 148, IFEQ = 153, IFLT = 155, IFGT = 157, RETURN = 177,
     GETSTATIC = 178, PUTSTATIC = 179, INVOKEVIRTUAL = 182, INVOKESTATIC = 184,
 };
-
-struct body {
-    struct out o;
-    size_t leaves[8]; // jumps to the end
-    int n;
-};
-static void op(struct body *b, uint32_t c, uint32_t index) { w1(&b->o, c), w2(&b->o, index); }
-static void leave_if(struct body *b, uint32_t c) {
-    b->leaves[b->n++] = b->o.n;
-    op(b, c, 0);
-}
 
 struct refs {
     uint32_t unsafe, get_long, get_int, put_int, thread, phase, eetop, top, base, bytes, table;
@@ -89,16 +48,7 @@ static void write_body(struct body *b, const struct refs *r, int shift) {
     w1(&b->o, SHADOW_PHASE), w1(&b->o, IUSHR), leave_if(b, IFEQ);
     op(b, GETSTATIC, r->unsafe), w1(&b->o, ACONST_NULL), w1(&b->o, LLOAD), w1(&b->o, 4);
     w1(&b->o, ILOAD_1), w1(&b->o, ILOAD_0), w1(&b->o, IOR), op(b, INVOKEVIRTUAL, r->put_int);
-    for (int i = 0; i < b->n && !b->o.bad; i++)
-        set2(b->o.p + b->leaves[i] + 1, (uint32_t)(b->o.n - b->leaves[i]));
-    w1(&b->o, RETURN);
-}
-
-static void put_method(struct out *o, uint32_t name, uint32_t sig, uint32_t code, const struct out *body) {
-    w2(o, 9), w2(o, name), w2(o, sig), w2(o, 1); // public static
-    w2(o, code), w4(o, (uint32_t)body->n + 12), w2(o, 8), w2(o, 6), w4(o, (uint32_t)body->n);
-    put(o, body->p, body->n);
-    w2(o, 0), w2(o, 0);
+    body_end(b, RETURN);
 }
 
 static void write_class(struct out *o, const char *name, const struct shadow_place *at, uint64_t eetop) {

@@ -138,3 +138,37 @@ bool thread_start(JNIEnv *jni, jvmtiStartFunction f) {
     (*jni)->DeleteLocalRef(jni, k);
     return r == JVMTI_ERROR_NONE;
 }
+
+enum { BATCH = 64 }; // classes that are changed in one stop of the JVM
+// Has the JVM ask for all classes anew. One that it does not take leaves its batch, and is left as it is.
+uint64_t retransform_all(JNIEnv *jni) {
+    uint64_t failed = 0;
+    jclass *all = NULL, some[BATCH];
+    jint n = 0, k = 0;
+    if ((*jvmti)->GetLoadedClasses(jvmti, &n, &all)) return 0;
+    for (jint i = 0; i <= n; i++) {
+        jboolean may = JNI_FALSE, array = JNI_TRUE;
+        jint status = 0;
+        if (i < n && !(*jvmti)->IsArrayClass(jvmti, all[i], &array) && !array &&
+            !(*jvmti)->IsModifiableClass(jvmti, all[i], &may) && may &&
+            !(*jvmti)->GetClassStatus(jvmti, all[i], &status) && status & JVMTI_CLASS_STATUS_PREPARED)
+            some[k++] = all[i];
+        if (k < BATCH && (i < n || !k)) continue;
+        if ((*jvmti)->RetransformClasses(jvmti, k, some)) {
+            for (jint j = 0; j < k; j++)
+                failed += (*jvmti)->RetransformClasses(jvmti, 1, &some[j]) != JVMTI_ERROR_NONE;
+        }
+        k = 0;
+    }
+    for (jint i = 0; i < n; i++) (*jni)->DeleteLocalRef(jni, all[i]);
+    (*jvmti)->Deallocate(jvmti, (unsigned char *)all);
+    return failed;
+}
+
+bool retransform_capabilities(void) {
+    jvmtiCapabilities c;
+    memset(&c, 0, sizeof c);
+    c.can_retransform_classes = 1;
+    c.can_generate_all_class_hook_events = 1;
+    return (*jvmti)->AddCapabilities(jvmti, &c) == JVMTI_ERROR_NONE;
+}

@@ -23,4 +23,8 @@ uint32_t chunk_size_offset(JNIEnv *jni);
 // A thread of Java's that runs f; false: it could not be made.
 bool thread_start(JNIEnv *jni, jvmtiStartFunction f);
 
+// To change the code of classes. Before the JVM has begun; false: it does not offer that.
+bool retransform_capabilities(void);
+uint64_t retransform_all(JNIEnv *jni); // by ClassFileLoadHook; gives how many classes the JVM refused
+
 #endif

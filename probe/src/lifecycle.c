@@ -12,6 +12,7 @@
 #include "control.h"
 #include "crew.h"
 #include "cycles.h"
+#include "drag.h"
 #include "epoch.h"
 #include "exact.h"
 #include "guard.h"
@@ -82,6 +83,7 @@ enum { END_TRIES = 50 }; // 10 ms each
 // The last that the control thread does: afterwards there is only the library, and another recording may begin.
 static void end_recording(JNIEnv *jni, bool asked) {
     exact_end(jni);
+    drag_end(jni);
     recording_close(); // disabling does not wait for callbacks that run
     crew_end();
     listen_no_more();
@@ -107,6 +109,7 @@ void lifecycle_jvm_ends(JNIEnv *jni) {
     control_stop();
     if (atomic_load(&gave_up)) return;
     exact_report();
+    drag_report();
     crew_report();
     if (vm_has_no_addresses()) cycles_last(jni);
     sampling_report(); // of a JVM that ends before the control thread's first turn

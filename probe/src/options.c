@@ -79,6 +79,8 @@ static bool set(const char *name, const char *v) {
         opt.names = !strcmp(v, "full") ? NAMES_FULL : !strcmp(v, "off") ? NAMES_OFF : NAMES_FOLDED;
     else if (!strcmp(name, "exact"))
         opt.exact = n;
+    else if (!strcmp(name, "drag"))
+        snprintf(opt.drag, sizeof opt.drag, "%s", v);
     else if (!strcmp(name, "newsites"))
         opt.newsites = n;
     else if (!strcmp(name, "disabled"))

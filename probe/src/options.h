@@ -13,6 +13,7 @@ struct options {
     uint64_t interval, ring;
     uint32_t slots, frames;
     bool allow_untested, oracle;
+    char drag[200];              // packages whose code notes uses, with "+" between; "app": all of the application
     bool exact;                  // exact sites: bytecode is changed
     bool newsites;               // bytecodes are read for proven sites
     bool unmirrored;             // a test's: as where the data cannot be mapped twice

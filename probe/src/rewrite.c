@@ -53,18 +53,18 @@ static void put_methods(struct out *o, struct file *f, struct in *r) {
     w2(o, n);
     for (uint32_t i = 0; i < n && !r->bad; i++) {
         const uint8_t *head = take(r, 6);
-        const struct text name = utf8(f, get16(head + 2)), sig = utf8(f, get16(head + 4));
+        const struct method m = {get16(head), utf8(f, get16(head + 2)), utf8(f, get16(head + 4))};
         const uint32_t attributes = u2(r);
         put(o, head, 6);
         w2(o, attributes);
-        if (!name.p || !sig.p) r->bad = true;
+        if (!m.name.p || !m.sig.p) r->bad = true;
         for (uint32_t k = 0; k < attributes && !r->bad; k++) {
             const uint32_t index = u2(r);
             struct in body = part(r, u4(r));
             if (r->bad) break;
             w2(o, index);
             if (is(utf8(f, index), "Code")) {
-                rewrite_code(o, f, body, name, sig);
+                rewrite_code(o, f, body, &m);
                 continue;
             }
             w4(o, (uint32_t)(body.end - body.p));
@@ -86,17 +86,25 @@ static void find_source(struct file *f, struct in r) { // behind the interfaces
 
 static void put_utf8(struct out *o, struct text t) { w1(o, POOL_UTF8), w2(o, (uint32_t)t.n), put(o, t.p, t.n); }
 
-// The entries that each call needs; the Methodref is the sixth.
+static struct text literal(const char *s) { return (struct text){(const uint8_t *)s, strlen(s)}; }
+
+// The entries that each call needs; the sixth is the Methodref, and of uses the ninth is that for a locked object.
 static void put_helper(struct file *f) {
     struct out *o = &f->added;
     const uint32_t i = f->count;
-    put_utf8(o, f->w->helper);                            // 0
-    w1(o, POOL_CLASS), w2(o, i);                               // 1
-    put_utf8(o, (struct text){(const uint8_t *)"site", 4}); // 2
-    put_utf8(o, (struct text){(const uint8_t *)"(I)V", 4}); // 3
-    w1(o, 12), w2(o, i + 2), w2(o, i + 3);                // 4
-    w1(o, 10), w2(o, i + 1), w2(o, i + 4);                // 5
+    const bool uses = f->w->uses;
+    put_utf8(o, f->w->helper);                                                // 0
+    w1(o, POOL_CLASS), w2(o, i);                                              // 1
+    put_utf8(o, literal(uses ? "use" : "site"));                              // 2
+    put_utf8(o, literal(uses ? "(Ljava/lang/Object;)V" : "(I)V"));            // 3
+    w1(o, 12), w2(o, i + 2), w2(o, i + 3);                                    // 4
+    w1(o, 10), w2(o, i + 1), w2(o, i + 4);                                    // 5
     f->next = i + 6;
+    if (!uses) return;
+    put_utf8(o, literal("held"));          // 6
+    w1(o, 12), w2(o, i + 6), w2(o, i + 3); // 7
+    w1(o, 10), w2(o, i + 1), w2(o, i + 7); // 8
+    f->next = i + 9;
 }
 
 // What is behind the pool, with calls. false: it is not as it should be.

@@ -4,6 +4,7 @@
 #include "rewritecode.h"
 
 #include "bytecode.h"
+#include "rewriteuse.h"
 
 enum {
     NEW = 187,
@@ -30,6 +31,7 @@ struct code {
     const uint8_t *lines;
     size_t nlines;
     uint32_t method;
+    struct uses uses; // where f->w->uses
 };
 
 static bool is_allocation(uint8_t c) { return c == NEW || c == NEWARRAY || c == ANEWARRAY; }
@@ -37,10 +39,13 @@ static bool is_switch(uint8_t c) { return c == TABLESWITCH || c == LOOKUPSWITCH;
 static bool is_branch(uint8_t c) { return (c >= 153 && c <= 167) || c == 198 || c == 199; } // of two bytes
 static size_t padding(size_t at) { return 3 - at % 4; }
 
-// Where each instruction will be. Returns how many allocations there are, -1: the code is not understood.
+// Where each instruction will be, or the call before it. Returns how many calls there are, -1: the code is not
+// understood.
 static int layout(struct code *c) {
-    int allocations = 0;
-    size_t at = 0;
+    const bool uses = c->f->w->uses;
+    uint8_t call[USE_MOST];
+    int calls = uses && c->uses.entry;
+    size_t at = calls ? USE_ENTRY : 0, prev = 0;
     for (size_t i = 0; i <= c->n; i++) c->pos[i] = (uint32_t)NOWHERE;
     for (size_t i = 0, len; i < c->n; i += len) {
         const uint8_t op = c->code[i];
@@ -49,13 +54,14 @@ static int layout(struct code *c) {
         if (!len || len > c->n - i || op > GOTO_W || op == 168 || op == 169) return -1;
         if (op == 196 && c->code[i + 1] == 169) return -1;
         c->pos[i] = (uint32_t)at;
-        at += len;
+        const size_t before = uses ? use_before(&c->uses, i, prev, call) : 0;
+        at += before + len, calls += before > 0, prev = i;
         if (is_switch(op)) at += padding(c->pos[i]) - padding(i);
-        if (is_allocation(op)) at += CALL, allocations++;
+        if (is_allocation(op) && !uses) at += CALL, calls++;
     }
     c->pos[c->n] = (uint32_t)at;
     c->new_n = at;
-    return allocations;
+    return calls;
 }
 
 // Where what was at i will be; false: nothing begins there.
@@ -129,10 +135,16 @@ static void put_call(struct out *o, struct code *c, size_t i) {
 
 static bool put_code(struct out *o, struct code *c) {
     const size_t from = o->n;
-    for (size_t i = 0, len; i < c->n; i += len) {
+    const bool uses = c->f->w->uses;
+    uint8_t call[USE_MOST];
+    if (uses && c->uses.entry) use_entry(&c->uses, call), put(o, call, USE_ENTRY), c->f->w->sites++;
+    for (size_t i = 0, prev = 0, len; i < c->n; prev = i, i += len) {
         const uint8_t op = c->code[i];
         int32_t d;
         len = bytecode_length(c->code, c->n, i);
+        const size_t before = uses ? use_before(&c->uses, i, prev, call) : 0;
+        put(o, call, before);
+        c->f->w->sites += before > 0;
         if (is_switch(op)) {
             if (!put_switch(o, c, i, len)) return false;
         } else if (is_branch(op)) {
@@ -144,7 +156,7 @@ static bool put_code(struct out *o, struct code *c) {
         } else {
             put(o, c->code + i, len);
         }
-        if (is_allocation(op)) put_call(o, c, i);
+        if (is_allocation(op) && !uses) put_call(o, c, i);
     }
     return o->bad || o->n - from == c->new_n;
 }
@@ -291,38 +303,49 @@ static bool read_code(struct code *c, struct in *r, uint32_t *stack, uint32_t *l
     return !r->bad && c->n && c->n <= CLASS_LIMIT;
 }
 
-// The attribute with calls. 1: written; 0: it has no allocation; -1: it must stay as it is.
-static int put_body(struct out *o, struct code *c, struct in r, struct text name, struct text sig) {
-    uint32_t stack, locals;
-    struct file *f = c->f;
-    if (!read_code(c, &r, &stack, &locals)) return -1;
-    c->pos = malloc((c->n + 1) * sizeof *c->pos);
-    if (!c->pos) return -1;
-    const int n = layout(c);
-    if (n <= 0) return n;
-    if (stack >= CLASS_LIMIT || c->new_n > CLASS_LIMIT || (c->n <= LONG && c->new_n > LONG)) return -1;
+// Asks who has the ids of sites. false: the method gets no calls.
+static bool name_method(struct code *c, struct text name, struct text sig) {
+    if (c->f->w->uses) return true;
     find_lines(c);
     for (size_t i = 0; i < c->nlines; i++) {
         uint32_t at;
-        if (!moved(c, get16(c->lines + 4 * i), &at)) return -1;
+        if (!moved(c, get16(c->lines + 4 * i), &at)) return false;
     }
-    const struct rewritten m = {.class = f->this, .name = name, .sig = sig, .file = f->source,
+    const struct rewritten m = {.class = c->f->this, .name = name, .sig = sig, .file = c->f->source,
                                 .lines = c->lines, .nlines = c->nlines, .pos = c->pos};
-    if (!(c->method = f->w->method(f->w->arg, &m))) return -1;
+    return (c->method = c->f->w->method(c->f->w->arg, &m)) != 0;
+}
+
+// The attribute with calls. 1: written; 0: it needs none; -1: it must stay as it is.
+static int put_body(struct out *o, struct code *c, struct in r, const struct method *m) {
+    uint32_t stack, locals;
+    if (!read_code(c, &r, &stack, &locals)) return -1;
+    if (c->f->w->uses) {
+        if (!uses_look(&c->uses, c->f, c->code, c->n, c->tables, c->ntables)) return -1;
+        uses_method(&c->uses, m->flags, m->name);
+    }
+    c->pos = malloc((c->n + 1) * sizeof *c->pos);
+    if (!c->pos) return -1;
+    const uint32_t unseen = c->f->w->unseen;
+    const int n = layout(c);
+    c->f->w->unseen = unseen; // writing counts them
+    if (n <= 0) return n;
+    if (stack > CLASS_LIMIT - USE_STACK || c->new_n > CLASS_LIMIT || (c->n <= LONG && c->new_n > LONG)) return -1;
+    if (!name_method(c, m->name, m->sig)) return -1;
     const size_t length = o->n;
     w4(o, 0);
-    w2(o, stack + 1), w2(o, locals), w4(o, (uint32_t)c->new_n);
+    w2(o, stack + (c->f->w->uses ? USE_STACK : 1)), w2(o, locals), w4(o, (uint32_t)c->new_n);
     if (!put_code(o, c) || !put_exceptions(o, c) || !put_attributes(o, c) || o->bad) return -1;
     set4(o->p + length, (uint32_t)(o->n - length - 4));
     return 1;
 }
 
-void rewrite_code(struct out *o, struct file *f, struct in body, struct text name, struct text sig) {
+void rewrite_code(struct out *o, struct file *f, struct in body, const struct method *m) {
     struct code c = {.f = f};
     const size_t at = o->n, added = f->added.n;
     const uint32_t next = f->next, sites = f->w->sites;
-    const int r = put_body(o, &c, body, name, sig);
-    free(c.pos);
+    const int r = put_body(o, &c, body, m);
+    free(c.pos), free(c.uses.target);
     if (r > 0) {
         f->w->methods++;
         return;

@@ -5,6 +5,10 @@
 #include "classfile.h"
 
 // Writes the attribute Code, whose name is written. One that is not understood stays as it is.
-void rewrite_code(struct out *o, struct file *f, struct in body, struct text name, struct text sig);
+struct method {
+    uint32_t flags;
+    struct text name, sig;
+};
+void rewrite_code(struct out *o, struct file *f, struct in body, const struct method *m);
 
 #endif

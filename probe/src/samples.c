@@ -17,6 +17,7 @@
 #include "ring.h"
 #include "sites.h"
 #include "stacks.h"
+#include "uses.h"
 #include "vmstructs.h"
 #include "watch.h"
 
@@ -349,7 +350,18 @@ static uint64_t where(const struct slot *s, const struct heapmap *m) {
     return s->addr && humongous_at(m, s->addr) ? s->addr : 0;
 }
 
-void samples_resolve(struct enc *e, const struct heapmap *at_finish) {
+static void put_uses(struct enc *e, bool full) {
+    struct uses_turn t;
+    const uint32_t hi = atomic_load(&high);
+    uses_begin(&t, e, full);
+    for (uint32_t i = 0; i < hi && i < USES - 1; i++) {
+        const bool live = atomic_load_explicit(&slots[i].state, memory_order_acquire) == RESOLVED;
+        uses_of(&t, i + 1, live ? slots[i].id : 0, live ? slots[i].addr : 0);
+    }
+    uses_end(&t);
+}
+
+void samples_resolve(struct enc *e, const struct heapmap *at_finish, bool full) {
     uint32_t hi = atomic_load(&high);
     uint64_t id = 0, addr = 0;
     uint8_t *at = NULL;
@@ -385,6 +397,7 @@ void samples_resolve(struct enc *e, const struct heapmap *at_finish) {
         atomic_store_explicit(&s->state, DEAD, memory_order_release);
     }
     if (at) blob_end(e, at);
+    if (uses_are_on()) put_uses(e, full);
 }
 
 void samples_live(struct enc *e, const struct heapmap *at_finish) {

@@ -9,6 +9,7 @@
 #include "encode.h"
 #include "heapcam_abi.h"
 #include "heapmap.h"
+#include "uses.h"
 
 // An entry is the number of the phase (8 bits, never 0) above that of the site.
 enum { SHADOW_SITES = 1 << 20, SHADOW_PHASE = 24 };
@@ -23,7 +24,7 @@ bool shadow_switch(bool on);                        // what it was; off: the cod
 bool shadow_is_on(void);
 // The version of an epoch's block; newer: it has events of version 3. 0: that of all blocks.
 static inline uint8_t shadow_format(bool newer) {
-    return shadow_is_on() ? HC_FORMAT_SITED : newer ? HC_FORMAT_SLICES : 0;
+    return uses_are_on() ? HC_FORMAT_USES : shadow_is_on() ? HC_FORMAT_SITED : newer ? HC_FORMAT_SLICES : 0;
 }
 // The sites of those that survived. VM thread, inside the guard.
 void shadow_put(struct enc *e, const struct heapmaps *m);

@@ -1,7 +1,8 @@
 //go:build ignore
 
 // rewrite.c: the test's program for src/rewrite.c. Reads class files, each behind its length (4 bytes, big-endian).
-// "all": writes each in the same form, rewritten or empty. "mutate N": changes bytes of them N times.
+// "all": writes each in the same form, rewritten or empty. "mutate N": changes bytes of them N times. "uses" in front of
+// both: with calls at uses.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,11 @@ static uint32_t site(void *arg, uint32_t m, uint32_t bci, struct text type, int 
 }
 
 static uint64_t random_state = 88172645463325252ull;
+static bool outside(void *arg, struct text class) {
+    for (size_t i = 0; i < class.n; i++) *(uint32_t *)arg += class.p[i];
+    return class.n % 2;
+}
+
 static uint32_t draw(void) {
     random_state ^= random_state << 13, random_state ^= random_state >> 7, random_state ^= random_state << 17;
     return (uint32_t)(random_state >> 32);
@@ -64,7 +70,8 @@ int main(int argc, char **argv) {
         if (fread(files[n++], 1, len, stdin) != len) return 2;
     }
     struct rewriting w = {.method = method, .site = site, .arg = &sum,
-                          .helper = {(const uint8_t *)"java/lang/HeapcamSites", 22}};
+                          .outside = outside, .helper = {(const uint8_t *)"java/lang/HeapcamSites", 22}};
+    if (argc > 1 && !strcmp(argv[1], "uses")) w.uses = true, argc--, argv++;
     if (argc == 2 && !strcmp(argv[1], "all")) {
         for (uint32_t i = 0; i < n; i++) run(&w, files[i], sizes[i], true, &odd);
     } else if (argc == 3 && n) {

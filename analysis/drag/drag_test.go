@@ -1,0 +1,74 @@
+package drag
+
+import (
+	"math"
+	"testing"
+
+	"github.com/heapcam/heapcam/analysis/stats"
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
+)
+
+const second = 1_000_000_000
+
+// collected gives a reader that has seen collections each second, with 100 bytes allocated between two.
+func collected(kinds ...uint64) *reader {
+	b := &reader{out: &Lives{}, live: map[uint64]*life{}}
+	for i, k := range kinds {
+		e := &trace.Epoch{Pause: trace.Pause{Kind: k, Start: uint64(i+1) * second},
+			Spaces: []trace.Space{{Kind: trace.SpaceEden, UsedBefore: 100}}}
+		b.clock.epoch(e)
+		b.pauses = append(b.pauses, pause{e.Pause.Start, k == trace.PauseFull})
+	}
+	return b
+}
+
+// TestEnds: the bounds of a death depend on which collections could have found it, those of a last use on whether one
+// was seen.
+func TestEnds(t *testing.T) {
+	young, full := uint64(trace.PauseYoung), uint64(trace.PauseFull)
+	for name, c := range map[string]struct {
+		kinds                   []uint64
+		l                       life
+		low, mid, high, midByte float64
+	}{
+		"found by a young collection": {[]uint64{young, young, young, young},
+			life{born: 0, resolved: second, since: second, used: 2 * second}, 1, 1.5, 2, 150},
+		"found by a full collection": {[]uint64{young, full, young, young, full},
+			life{born: 0, resolved: second, since: second, used: 2 * second}, 0, 1.5, 3, 150},
+		"used behind the last full collection": {[]uint64{young, full, young, young, full},
+			life{born: 0, resolved: second, since: second, used: 4 * second}, 0, 0.5, 1, 50},
+		"no use was seen": {[]uint64{young, young, young, young},
+			life{born: second / 2, resolved: second, since: second}, 2, 2.75, 3.5, 275},
+		"locked at the end": {[]uint64{young, young, young, young},
+			life{born: 0, resolved: second, since: second, used: second, blind: 4 * second}, 0, 0, 3, 0},
+	} {
+		b := collected(c.kinds...)
+		l := c.l
+		l.sample = &heap.Sample{Sample: trace.Sample{ID: 1, Size: 10}, Weight: 1}
+		b.live[1] = &l
+		n := len(c.kinds)
+		b.die(l.sample, &heap.Collection{Pause: trace.Pause{Kind: c.kinds[n-1], Start: uint64(n) * second}})
+		if len(b.out.fates) != 1 {
+			t.Fatalf("%s: %d fates", name, len(b.out.fates))
+		}
+		f := b.out.fates[0]
+		if got := f.seconds; got != (span{c.low, c.mid, c.high}) || math.Abs(f.bytes.mid-c.midByte) > 51 {
+			t.Errorf("%s: %v s, %v bytes", name, got, f.bytes)
+		}
+	}
+}
+
+// TestFigure: the interval holds that of the samples and the bounds of each.
+func TestFigure(t *testing.T) {
+	var x total
+	var exact stats.Total
+	for range 100 {
+		x.add(span{1, 2, 3}, 10, 5)
+		exact.Add(20, 5)
+	}
+	low, high := exact.Interval()
+	if f := x.figure(); f.Value != exact.Sum || f.Low > low/2 || f.High < high {
+		t.Errorf("%v; of samples alone %f to %f", f, low, high)
+	}
+}

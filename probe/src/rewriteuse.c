@@ -1,0 +1,154 @@
+//go:build ignore
+
+// rewriteuse.c: rewriteuse.h. The object is below the operands on the stack. It is copied to the top, and the call
+// takes it from there; the operands stay as they were.
+#include "rewriteuse.h"
+
+#include "bytecode.h"
+
+enum {
+    IALOAD = 46, SALOAD = 53, ASTORE = 58, ASTORE_0 = 75, IASTORE = 79, LASTORE = 80, DASTORE = 82, SASTORE = 86,
+    POP = 87, POP2, DUP, DUP_X1, DUP_X2, DUP2, DUP2_X1, DUP2_X2, ALOAD_0 = 42, IFEQ = 153, GOTO = 167,
+    TABLESWITCH = 170, LOOKUPSWITCH = 171, GETFIELD = 180, PUTFIELD = 181, INVOKEVIRTUAL = 182, INVOKESTATIC = 184,
+    INVOKEINTERFACE = 185, INVOKEDYNAMIC = 186, ARRAYLENGTH = 190, MONITORENTER = 194, WIDE = 196, IFNULL = 198,
+    IFNONNULL = 199, GOTO_W = 200,
+    ACC_STATIC = 8, ACC_SYNCHRONIZED = 0x20,
+};
+
+static void reach(struct uses *u, size_t from, int64_t to) {
+    if (to < 0 || to >= (int64_t)u->n) return; // which the layout refuses
+    u->target[to] = 1;
+    if (to <= (int64_t)from && (size_t)to < u->fresh) u->fresh = (size_t)to;
+}
+
+static void reach_switch(struct uses *u, size_t i, size_t len) {
+    const uint8_t *p = u->code + i + 4 - i % 4, *end = u->code + i + len;
+    const bool table = u->code[i] == TABLESWITCH;
+    reach(u, i, (int64_t)i + (int32_t)get32(p));
+    for (p += table ? 12 : 8; p + (table ? 4 : 8) <= end; p += 4) {
+        if (!table) p += 4;
+        reach(u, i, (int64_t)i + (int32_t)get32(p));
+    }
+}
+
+static void reach_from(struct uses *u, size_t i, size_t len) {
+    const uint8_t op = u->code[i], *p = u->code + i + 1;
+    if ((op >= IFEQ && op <= GOTO) || op == IFNULL || op == IFNONNULL)
+        reach(u, i, (int64_t)i + (int16_t)get16(p));
+    else if (op == GOTO_W)
+        reach(u, i, (int64_t)i + (int32_t)get32(p));
+    else if (op == TABLESWITCH || op == LOOKUPSWITCH)
+        reach_switch(u, i, len);
+}
+
+bool uses_look(struct uses *u, const struct file *f, const uint8_t *code, size_t code_n, struct in exceptions,
+               uint32_t n) {
+    u->f = f, u->code = code, u->n = u->fresh = code_n;
+    u->target = calloc(code_n, 1);
+    if (!u->target) return false;
+    bool stored = false; // in the variable of `this`
+    for (size_t i = 0, len; i < code_n; i += len) {
+        const uint8_t op = code[i];
+        len = bytecode_length(code, code_n, i);
+        if (!len || len > code_n - i) break; // which the layout refuses
+        reach_from(u, i, len);
+        const bool takes_long = (op >= INVOKEVIRTUAL && op <= INVOKEDYNAMIC) || op == MONITORENTER;
+        if (takes_long && i < u->fresh) u->fresh = i;
+        stored |= op == ASTORE_0 || (op == ASTORE && !code[i + 1]) ||
+                  (op == WIDE && code[i + 1] == ASTORE && !get16(code + i + 2));
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        (void)u4(&exceptions);
+        const uint32_t handler = u2(&exceptions);
+        (void)u2(&exceptions);
+        if (!exceptions.bad) reach(u, 0, handler);
+    }
+    if (stored) u->fresh = 0;
+    return true;
+}
+
+void uses_method(struct uses *u, uint32_t flags, struct text name) {
+    u->constructor = is(name, "<init>"); // a field may be stored before the object is one
+    u->entry = !(flags & ACC_STATIC) && !u->constructor;
+    u->held = (flags & ACC_SYNCHRONIZED) != 0;
+    if (!u->entry) u->fresh = 0;
+}
+
+// Descriptor of the field or method that the instruction at i names, and its class.
+static struct text named(const struct uses *u, size_t i, struct text *class) {
+    const struct file *f = u->f;
+    const uint32_t index = get16(u->code + i + 1);
+    const struct text none = {NULL, 0};
+    if (index >= f->count || !f->pool[index] || *f->pool[index] < 9 || *f->pool[index] > 11) return none;
+    const uint32_t pair = get16(f->pool[index] + 3);
+    if (pair >= f->count || !f->pool[pair] || *f->pool[pair] != 12) return none;
+    *class = class_name(f, get16(f->pool[index] + 1));
+    return utf8(f, get16(f->pool[pair] + 3));
+}
+
+enum { NONE, ONE, WIDE_ONE, TWO, MANY }; // operands above the object
+
+static int operands(struct text d) { // of a method
+    int one = 0, wide = 0;
+    size_t i = 1;
+    for (; i < d.n && d.p[i] != ')'; i++) {
+        if (d.p[i] == 'J' || d.p[i] == 'D') {
+            wide++;
+            continue;
+        }
+        while (i < d.n && d.p[i] == '[') i++;
+        if (i < d.n && d.p[i] == 'L')
+            while (i < d.n && d.p[i] != ';') i++;
+        one++;
+    }
+    if (i >= d.n || one + wide > 2 || (wide && one + wide > 1)) return MANY;
+    return wide ? WIDE_ONE : one == 2 ? TWO : one ? ONE : NONE;
+}
+
+// How many operands are above the object that the instruction at i uses; -1: it uses none, or needs no check.
+static int used(const struct uses *u, size_t i, size_t prev) {
+    const uint8_t op = u->code[i];
+    struct text class = {NULL, 0};
+    if (op == GETFIELD)
+        return i < u->fresh && i - prev == 1 && u->code[prev] == ALOAD_0 && !u->target[i] ? -1 : NONE;
+    if (op == ARRAYLENGTH || op == MONITORENTER) return NONE;
+    if (op >= IALOAD && op <= SALOAD) return ONE;
+    if (op >= IASTORE && op <= SASTORE) return op == LASTORE || op == DASTORE ? MANY + 1 : TWO;
+    if (op == PUTFIELD) {
+        const struct text d = named(u, i, &class);
+        if (u->constructor || !d.n) return -1;
+        return *d.p == 'J' || *d.p == 'D' ? WIDE_ONE : ONE;
+    }
+    if (op != INVOKEVIRTUAL && op != INVOKEINTERFACE) return -1;
+    const struct text d = named(u, i, &class);
+    if (!d.n || *d.p != '(') return -1;
+    if (op == INVOKEVIRTUAL && !u->f->w->outside(u->f->w->arg, class)) return -1; // it has a check of its own
+    const int n = operands(d);
+    if (n == MANY) u->f->w->unseen++;
+    return n == MANY ? -1 : n;
+}
+
+static size_t call(const struct uses *u, bool held, uint8_t *to) {
+    to[0] = INVOKESTATIC;
+    set2(to + 1, u->f->count + (held ? 8 : 5));
+    return 3;
+}
+
+size_t use_before(const struct uses *u, size_t i, size_t prev, uint8_t to[USE_MOST]) {
+    static const struct {
+        uint8_t n, code[4];
+    } copies[] = {[NONE] = {1, {DUP}},
+                  [ONE] = {2, {DUP2, POP}},
+                  [WIDE_ONE] = {3, {DUP2_X1, POP2, DUP_X2}},
+                  [TWO] = {4, {DUP_X2, POP, DUP2_X1, POP}},
+                  [MANY + 1] = {4, {DUP2_X2, POP2, DUP2_X2, POP}}}; // one, and a wide one above it
+    const int n = used(u, i, prev);
+    if (n < 0) return 0;
+    memcpy(to, copies[n].code, copies[n].n);
+    return copies[n].n + call(u, false, to + copies[n].n);
+}
+
+void use_entry(const struct uses *u, uint8_t to[USE_ENTRY]) {
+    to[0] = ALOAD_0;
+    (void)call(u, u->held, to + 1);
+}
