@@ -111,6 +111,8 @@ type Config struct {
 	// Judge, if set, reads the recording in a folder and says what leaks there. It is called after an incident was
 	// frozen, once at a time, and takes no part in recording. The agent fills in Incident and Time.
 	Judge func(ctx context.Context, dir string) (session.Verdict, error)
+	// JudgeEvery is the time between two such calls for a running recording; 0: none.
+	JudgeEvery time.Duration
 	// Log receives the messages of package logs. The zero value is silent.
 	Log zerolog.Logger
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -30,7 +29,7 @@ const (
 
 var errManyIncidents = errors.New("too many incidents wait for a verdict")
 
-// verdicts are the verdicts on incidents. The zero value has none.
+// verdicts are the verdicts on incidents and running recordings. The zero value has none.
 type verdicts struct {
 	mu    sync.Mutex
 	by    map[string]session.Verdict // by session
@@ -48,12 +47,17 @@ func (v *verdicts) of(session string) *session.Verdict {
 	return nil
 }
 
-// put keeps a verdict; the oldest ones make room.
+// put keeps a verdict; the oldest ones make room. That a running recording has no leak does not hide the verdict on an
+// incident, which is shown for its day.
 func (v *verdicts) put(of string, x session.Verdict) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.by == nil {
 		v.by = map[string]session.Verdict{}
+	}
+	if old, ok := v.by[of]; ok && old.Incident != "" && x.Incident == "" && len(x.Leaks) == 0 &&
+		x.Time.Sub(old.Time) < verdictFor {
+		return
 	}
 	v.by[of] = x
 	for len(v.by) > maxVerdicts {
@@ -112,11 +116,12 @@ func (a *Agent) askVerdict(i *ringstore.Incident) {
 	}
 }
 
-// judge finds the verdicts on incidents, one at a time, until ctx is done. On average that takes no more than
-// verdictShare of a core.
+// judge finds verdicts, one at a time, until ctx is done: on incidents, and while none waits, on running recordings. On
+// average that takes no more than verdictShare of a core.
 func (a *Agent) judge(ctx context.Context) {
 	wake := a.verdicts.waker()
 	budget, at := verdictBurst, time.Now()
+	judged := map[string]time.Time{} // running recordings, by session
 	for ctx.Err() == nil {
 		now := time.Now()
 		budget, at = min(verdictBurst, budget+time.Duration(verdictShare*float64(now.Sub(at)))), now
@@ -124,15 +129,30 @@ func (a *Agent) judge(ctx context.Context) {
 			pause(ctx, time.Duration(float64(-budget)/verdictShare)+time.Second)
 			continue
 		}
-		i, ok := a.verdicts.next()
+		t, ok := task{}, false
+		if i, asked := a.verdicts.next(); asked {
+			t, ok = a.ofIncident(&i), true
+		} else {
+			t, ok = a.nextRunning(judged, now)
+		}
 		if !ok {
-			select {
-			case <-ctx.Done():
-			case <-wake:
-			}
+			a.awaitTask(ctx, wake)
 			continue
 		}
-		budget -= a.judgeOne(ctx, &i)
+		budget -= a.judgeOne(ctx, &t)
+	}
+}
+
+// awaitTask waits until a verdict may be due.
+func (a *Agent) awaitTask(ctx context.Context, wake <-chan struct{}) {
+	var tick <-chan time.Time
+	if a.cfg.JudgeEvery > 0 {
+		tick = time.After(min(a.cfg.JudgeEvery/4, time.Minute))
+	}
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-tick:
 	}
 }
 
@@ -143,30 +163,40 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// judgeOne finds the verdict on an incident, and says what that cost.
-func (a *Agent) judgeOne(ctx context.Context, i *ringstore.Incident) (cpu time.Duration) {
-	v, err := a.cfg.Judge(ctx, filepath.Join(a.cfg.Out, IncidentsName, i.ID))
+// judgeOne finds the verdict on a recording, and says what that cost.
+func (a *Agent) judgeOne(ctx context.Context, t *task) (cpu time.Duration) {
+	v, err := a.cfg.Judge(ctx, t.dir)
 	cpu = time.Duration(v.CPUNS)
 	switch {
 	case ctx.Err() != nil:
 		return cpu
+	case err != nil && t.incident == "":
+		logs.Write(&a.cfg.Log, logs.NoVerdict, logs.Recording.Of(t.id), logs.Err.Of(err),
+			logs.CPU.Of(cpu.Round(time.Millisecond)))
+		return cpu
 	case err != nil:
-		logs.Write(&a.cfg.Log, logs.IncidentNoVerdict, logs.Recording.Of(i.JVM), logs.Incident.Of(i.ID),
+		logs.Write(&a.cfg.Log, logs.IncidentNoVerdict, logs.Recording.Of(t.id), logs.Incident.Of(t.incident),
 			logs.Err.Of(err), logs.CPU.Of(cpu.Round(time.Millisecond)))
 		return cpu
 	}
-	v.Incident, v.Time = i.ID, time.Now().UTC().Truncate(time.Millisecond)
+	v.Incident, v.Time = t.incident, time.Now().UTC().Truncate(time.Millisecond)
 	slices.SortStableFunc(v.Leaks, func(x, y session.Leak) int {
 		return cmp.Compare(y.BytesPerSecond, x.BytesPerSecond)
 	})
 	if a.tables != nil {
-		a.tables.Verdict(i.Resource, i.Session, i.Created, v.Leaks)
+		a.tables.Verdict(t.resource, t.session, t.at, v.Leaks)
 	}
 	if n := len(v.Leaks) - maxLeaks; n > 0 {
 		v.Leaks, v.LeftOut = v.Leaks[:maxLeaks], v.LeftOut+n
 	}
-	logs.Write(&a.cfg.Log, logs.IncidentVerdict, logs.Recording.Of(i.JVM), logs.Incident.Of(i.ID),
-		logs.Headline.Of(v.Headline), logs.CPU.Of(cpu.Round(time.Millisecond)))
-	a.verdicts.put(i.Session, v)
+	switch {
+	case t.incident != "":
+		logs.Write(&a.cfg.Log, logs.IncidentVerdict, logs.Recording.Of(t.id), logs.Incident.Of(t.incident),
+			logs.Headline.Of(v.Headline), logs.CPU.Of(cpu.Round(time.Millisecond)))
+	case len(v.Leaks) > 0 && leads(&v) != t.last:
+		logs.Write(&a.cfg.Log, logs.RunningVerdict, logs.Recording.Of(t.id), logs.Headline.Of(v.Headline),
+			logs.CPU.Of(cpu.Round(time.Millisecond)))
+	}
+	a.verdicts.put(t.session, v)
 	return cpu
 }

@@ -95,3 +95,58 @@ func TestVerdictsBudget(t *testing.T) {
 		t.Errorf("%d incidents were judged, though the first one took all", judged.Load())
 	}
 }
+
+// TestRunningVerdicts: a running recording is judged at the interval, as long as it runs, and not before it has a
+// window. What leaks is logged once; that nothing leaks does not hide the verdict on an incident.
+func TestRunningVerdicts(t *testing.T) {
+	a := &Agent{cfg: Config{JudgeEvery: time.Hour}}
+	now := time.Now()
+	young := session.Status{Session: "young", ID: "y", Phase: session.Recording, Since: now.Add(-time.Minute)}
+	old := session.Status{Session: "old", ID: "o", Phase: session.Recording, Since: now.Add(-3 * time.Hour), Dir: "d"}
+	older := old
+	older.Session, older.ID, older.Since = "older", "p", now.Add(-4*time.Hour)
+	hangs := older
+	hangs.Session, hangs.StuckNS = "hangs", 1
+	over := older
+	over.Session, over.Phase = "over", session.Stopped
+	a.ended = []session.Status{young, old, older, hangs, over}
+	judged := map[string]time.Time{"gone": now}
+	var got []string
+	for range 4 {
+		if x, ok := a.nextRunning(judged, now); ok {
+			got = append(got, x.session)
+		}
+	}
+	if fmt.Sprint(got) != "[older old]" || len(judged) != 2 {
+		t.Errorf("judged %v, %v", got, judged)
+	}
+	if x, ok := a.nextRunning(judged, now.Add(time.Hour)); !ok || x.incident != "" || x.session != "young" {
+		t.Errorf("an hour later: %+v", x)
+	}
+	a.cfg.JudgeEvery = 0
+	if _, ok := a.nextRunning(judged, now.Add(time.Hour)); ok {
+		t.Error("judged without being asked to")
+	}
+
+	leaks := true
+	b, log := judging(t, func(string) (v session.Verdict, err error) {
+		v.Headline = "No leak found."
+		if leaks {
+			v.Headline, v.Leaks = "Leak: Entry", []session.Leak{{Kind: "leak", SiteID: "a", BytesPerSecond: 1}}
+		}
+		return v, nil
+	})
+	run := task{id: "shop-1", session: "s1", at: now}
+	b.judgeOne(t.Context(), &run)
+	run.last = "leak a"
+	b.judgeOne(t.Context(), &run)
+	if n := strings.Count(log.String(), `"id":"running-verdict"`); n != 1 || b.verdicts.of("s1").Incident != "" {
+		t.Errorf("%d lines: %s", n, log)
+	}
+	b.judgeOne(t.Context(), &task{id: "shop-1", incident: "i", session: "s1", at: now})
+	leaks = false
+	b.judgeOne(t.Context(), &run)
+	if v := b.verdicts.of("s1"); v.Incident != "i" || len(v.Leaks) != 1 {
+		t.Errorf("hidden: %+v", v)
+	}
+}

@@ -154,6 +154,11 @@ var Groups = []Group{
 			Help: "Memory that the agent may use, without shared rings; at least 64MiB. Near the limit it starts " +
 				"no recording, then it stops the largest one.",
 			Wins: "MemoryHigh of the systemd unit overrides it.", Reload: AtOnce},
+		{Key: "verdict_interval", Kind: Duration, Default: "0s", Zero: "incidents only",
+			Help: "Time between two verdicts on a running recording, 10m to 24h: what leaks is then in status, " +
+				"metrics and log before there is an incident.",
+			More: "A process of its own reads the recording; it may take 512MiB and a minute of CPU time. On " +
+				"average all of them take at most 1 % of a core, so with many JVMs verdicts come later."},
 		{Key: "metrics", Kind: Text, Placeholder: "ADDRESS", Packaged: "127.0.0.1:9464", Zero: "none",
 			Help: "Address for Prometheus (/metrics) and for health checks (/healthz), such as 127.0.0.1:9464.",
 			More: "Everybody who can connect to it sees names of JVMs and sizes, and nothing else."},

@@ -79,6 +79,12 @@ var (
 	IncidentNoVerdict = line(agent, "incident-no-verdict", info, "no verdict on an incident",
 		"Reading the incident took more memory or CPU time than the agent grants, or many incidents were frozen at "+
 			"once. The incident itself is complete.", "")
+	RunningVerdict = line(agent, "running-verdict", warn, "verdict on a running recording",
+		"What leaks, as `heapcam leaks` says it of what the recording holds now. A verdict on the same site is logged once.",
+		"run `heapcam leaks` on the recording, or `heapcam freeze` to keep it")
+	NoVerdict = line(agent, "no-verdict", info, "no verdict on a running recording",
+		"Reading it took more memory or CPU time than the agent grants. The recording goes on.",
+		"raise `verdict_interval`, or run `heapcam leaks` on another host")
 	Uploaded = line(agent, "incident-uploaded", info, "incident uploaded",
 		"The bucket of `upload` has the incident.", "")
 	NotUploaded = line(agent, "incident-not-uploaded", warn, "cannot upload an incident",

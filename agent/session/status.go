@@ -139,7 +139,7 @@ type Status struct {
 	// that should have been; those too soon after another one are not meant
 	IncidentsFailed uint64 `json:"incidents_failed,omitempty"`
 
-	// Verdict on the newest incident; nil: there is none, or it is older than a day.
+	// Verdict on the newest incident, or on the recording as it ran; nil: there is none, or it is older than a day.
 	Verdict *Verdict `json:"verdict,omitempty"`
 
 	// Pauses by their length; status does not have them. nil: the session was never opened.
@@ -149,9 +149,9 @@ type Status struct {
 	Quality *Quality `json:"coverage,omitempty"`
 }
 
-// Verdict is what the window of an incident shows.
+// Verdict is what the window of an incident, or of a running recording, shows.
 type Verdict struct {
-	Incident string    `json:"incident"` // its ID
+	Incident string    `json:"incident"` // its ID; "": the recording as it ran
 	Time     time.Time `json:"time"`     // when it was found
 	Headline string    `json:"headline"` // as `heapcam leaks` prints it
 	CPUNS    uint64    `json:"cpu_ns"`   // CPU time that reading the incident took

@@ -48,6 +48,7 @@ type agentOptions struct {
 	profiles profileOptions
 
 	kubernetes bool
+	verdicts   time.Duration
 }
 
 // leastMemory is what an agent of one JVM needs at most: two encoders and a table of sites. With less it would stop the
@@ -92,6 +93,7 @@ attach, detach, pause, resume, references, status, pull and reload.
 	bind(f, "overhead_pause", &o.pause)
 	bind(f, "agent_max_cpu", &o.cpu)
 	bind(f, "agent_max_memory", &o.memory)
+	bind(f, "verdict_interval", &o.verdicts)
 	bind(f, "metrics", &o.metrics)
 	bind(f, "remote", &o.remote.Listen)
 	bind(f, "remote_cert", &o.remote.Cert)
@@ -117,6 +119,9 @@ func (o *agentOptions) check() error {
 	if o.memory != 0 && o.memory < leastMemory {
 		return usage("--agent-max-memory %s: it must be 0 (unlimited) or at least %s", &o.memory,
 			ui.Bytes(int64(leastMemory)))
+	}
+	if o.verdicts != 0 && (o.verdicts < 10*time.Minute || o.verdicts > 24*time.Hour) {
+		return usage("--verdict-interval %v: it must be 0 (incidents only), or from 10m to 24h", o.verdicts)
 	}
 	if o.pause < 0 {
 		return usage("--overhead-pause %v: it must not be negative", o.pause)
@@ -218,7 +223,7 @@ func (d *daemon) configure(kept []*os.File) {
 	d.config.Upload = o.upload.config()
 	d.config.Tables = o.upload.tablesOf(d.config.Upload)
 	d.config.Profiles = o.profiles.config()
-	d.config.Judge = judge
+	d.config.Judge, d.config.JudgeEvery = judge, o.verdicts
 	o.limit(&d.config)
 	d.config.Kept = kept
 	if !svc.Store() {

@@ -231,6 +231,9 @@ func remarks(s *session.Status) (out []ui.Text) {
 	case s.Reason != "":
 		say("%s", ui.Prose(s.Reason))
 	}
+	if v := s.Verdict; v != nil && len(v.Leaks) > 0 {
+		say("at %s: %s", ui.Time(v.Time), ui.Prose(v.Headline))
+	}
 	if s.Incident != "" {
 		out := ""
 		if s.Dir != "" {
