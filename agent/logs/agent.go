@@ -80,7 +80,8 @@ var (
 		"Reading the incident took more memory or CPU time than the agent grants, or many incidents were frozen at "+
 			"once. The incident itself is complete.", "")
 	RunningVerdict = line(agent, "running-verdict", warn, "verdict on a running recording",
-		"What leaks, as `heapcam leaks` says it of what the recording holds now. A verdict on the same site is logged once.",
+		"What leaks, as `heapcam leaks` says it of what the recording holds now. A verdict on the same site is "+
+			"logged once.",
 		"run `heapcam leaks` on the recording, or `heapcam freeze` to keep it")
 	NoVerdict = line(agent, "no-verdict", info, "no verdict on a running recording",
 		"Reading it took more memory or CPU time than the agent grants. The recording goes on.",
