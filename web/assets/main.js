@@ -160,11 +160,14 @@ async function show() {
 async function first() {
   await new Promise(done => setTimeout(done, 150));
   if (data) return;
+  let answer;
   try {
-    early = await get('early');
+    answer = await get('early');
   } catch {
     return; // load says what is wrong
   }
+  if (data) return;
+  early = answer;
   if (early && document.getElementById('skeleton') && (views[state().view] || overview) === overview) show();
 }
 
