@@ -2,6 +2,7 @@
 // `heapcam holders`, and with what else there is (a heap dump read by VisualVM's library, JFR's old object samples).
 //
 //	go run ./bench/holders -jdk HOME [-lib org-graalvm-visualvm-lib-jfluid-heap.jar] [OBJECTS…]
+//	go run ./bench/holders -stop [-program Mixed] [OBJECTS…]
 package main
 
 import (
@@ -23,6 +24,8 @@ import (
 var (
 	home = flag.String("jdk", "/usr/lib/jvm/java-17-openjdk-amd64", "folder of the JDK")
 	gc   = flag.String("gc", "Serial", "collector")
+	prog = flag.String("program", "Held", "program of bench/holders; Held, unless -stop is given")
+	stop = flag.Bool("stop", false, "compare the stop of a reference listing with a heap dump only, each several times")
 	lib  = flag.String("lib", "/usr/share/visualvm/visualvm/modules/org-graalvm-visualvm-lib-jfluid-heap.jar",
 		"VisualVM's heap library (package visualvm)")
 )
@@ -33,8 +36,18 @@ func main() {
 	if len(sizes) == 0 {
 		sizes = []string{"1000000", "5000000", "10000000"}
 	}
+	if *stop {
+		fmt.Println("| objects | references an object | CPU of the stop, ms | stop, ms | ns of CPU an object | " +
+			"CPU of a heap dump, s | share |\n|---|---|---|---|---|---|---|")
+		each(sizes, measureStop)
+		return
+	}
 	fmt.Println("| objects | what | CPU of the JVM, s | longest stop, s | file, MB | CPU until the answer, s | " +
 		"elapsed, s | memory, MB |\n|---|---|---|---|---|---|---|---|")
+	each(sizes, measure)
+}
+
+func each(sizes []string, measure func(n string) error) {
 	for _, n := range sizes {
 		if err := measure(n); err != nil {
 			fmt.Fprintln(os.Stderr, "holders:", err)
@@ -51,7 +64,7 @@ type jvm struct {
 
 func start(dir, n string, options ...string) (*jvm, error) {
 	args := append(options, "-XX:+Use"+*gc+"GC", "-Xms8g", "-Xmx8g", "-Xlog:safepoint:file="+safepoints(dir),
-		"-cp", dir, "Held", n)
+		"-cp", dir, *prog, n)
 	c := exec.Command(filepath.Join(*home, "bin", "java"), args...)
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -75,7 +88,7 @@ func start(dir, n string, options ...string) (*jvm, error) {
 
 func safepoints(dir string) string { return filepath.Join(dir, "safepoint.log") }
 
-var stop = regexp.MustCompile(`At safepoint: *(\d+) ns`)
+var atSafepoint = regexp.MustCompile(`At safepoint: *(\d+) ns`)
 
 // longest gives the longest stop that the JVM has logged, s, and forgets it.
 func longest(dir string) (seconds float64) {
@@ -83,7 +96,7 @@ func longest(dir string) (seconds float64) {
 	if err != nil {
 		return 0
 	}
-	for _, m := range stop.FindAllStringSubmatch(string(b), -1) {
+	for _, m := range atSafepoint.FindAllStringSubmatch(string(b), -1) {
 		ns, _ := strconv.ParseFloat(m[1], 64)
 		seconds = max(seconds, ns/1e9)
 	}
@@ -147,10 +160,7 @@ func measure(n string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if _, err := timed(nil, filepath.Join(*home, "bin", "javac"), "-d", dir, "bench/holders/Held.java"); err != nil {
-		return err
-	}
-	j, err := start(dir, n)
+	j, err := compiled(dir, n)
 	if err != nil {
 		return err
 	}
@@ -165,35 +175,67 @@ func measure(n string) error {
 	return samples(dir, n)
 }
 
+// compiled compiles the program and starts it.
+func compiled(dir, n string) (*jvm, error) {
+	source := filepath.Join("bench/holders", *prog+".java")
+	if _, err := timed(nil, filepath.Join(*home, "bin", "javac"), "-d", dir, source); err != nil {
+		return nil, err
+	}
+	return start(dir, n)
+}
+
+// agent is an agent that records one JVM.
+type agent struct {
+	cmd       *exec.Cmd
+	sock, out string
+}
+
+func (a *agent) end() { _ = errors.Join(a.cmd.Process.Signal(os.Interrupt), a.cmd.Wait()) }
+
+func (a *agent) pid() string { return strconv.Itoa(a.cmd.Process.Pid) }
+
+func attached(dir string, j *jvm) (*agent, error) {
+	a := &agent{sock: filepath.Join(dir, "sock"), out: filepath.Join(dir, "out")}
+	a.cmd = exec.Command("bin/heapcam", "agent", "--socket", a.sock, "--out", a.out, "--overhead-cpu", "0",
+		"--max-trace-size", "1GiB", "--shm-size", "64MiB")
+	if err := a.cmd.Start(); err != nil {
+		return nil, err
+	}
+	time.Sleep(3 * time.Second)
+	if _, err := timed(nil, "bin/heapcam", "attach", j.pid(), "--socket", a.sock); err != nil {
+		a.end()
+		return nil, err
+	}
+	time.Sleep(3 * time.Second)
+	return a, nil
+}
+
+// taken is what heapcam says of a reference listing.
+type taken struct {
+	Objects, Slots uint64
+	StopNS         float64 `json:"stop_ns"`
+	WalkNS         float64 `json:"walk_ns"`
+}
+
 // listing takes a reference listing and asks who holds the sessions.
 func listing(dir string, j *jvm) error {
-	sock, out := filepath.Join(dir, "sock"), filepath.Join(dir, "out")
-	agent := exec.Command("bin/heapcam", "agent", "--socket", sock, "--out", out, "--overhead-cpu", "0",
-		"--max-trace-size", "1GiB", "--shm-size", "64MiB")
-	if err := agent.Start(); err != nil {
+	g, err := attached(dir, j)
+	if err != nil {
 		return err
 	}
-	defer func() { _ = errors.Join(agent.Process.Signal(os.Interrupt), agent.Wait()) }()
-	time.Sleep(3 * time.Second)
-	if _, err := timed(nil, "bin/heapcam", "attach", j.pid(), "--socket", sock); err != nil {
-		return err
-	}
-	time.Sleep(3 * time.Second)
+	defer g.end()
+	sock, out := g.sock, g.out
 	rings, _ := filepath.Glob(filepath.Join(out, "*"))
 	before := size(out)
-	used, agentUsed := cpu(j.pid()), cpu(strconv.Itoa(agent.Process.Pid))
+	used, agentUsed := cpu(j.pid()), cpu(g.pid())
 	var reply []byte
-	_, err := timed(&reply, "bin/heapcam", "references", j.pid(), "--socket", sock, "--max-reference-pause", "20s",
+	_, err = timed(&reply, "bin/heapcam", "references", j.pid(), "--socket", sock, "--max-reference-pause", "20s",
 		"--json")
 	if err != nil {
 		return err
 	}
-	used, agentUsed = cpu(j.pid())-used, cpu(strconv.Itoa(agent.Process.Pid))-agentUsed
-	var got struct {
-		Objects, Slots uint64
-		StopNS         float64 `json:"stop_ns"`
-		WalkNS         float64 `json:"walk_ns"`
-	}
+	used, agentUsed = cpu(j.pid())-used, cpu(g.pid())-agentUsed
+	var got taken
 	if err := json.Unmarshal(reply, &got); err != nil {
 		return err
 	}
