@@ -87,7 +87,8 @@ func (p *Proofs) JVM(atStart bool) { p.atStart = atStart }
 
 func (p *Proofs) place(method uint64, bci int64) (Place, bool) {
 	m, ok := p.names.Method(method)
-	return Place{m.Class, m.Name, m.Sig, bci}, ok
+	// JVMTI writes a hidden class with a dot, its metadata with a plus.
+	return Place{strings.Replace(m.Class, "+0x", ".0x", 1), m.Name, m.Sig, bci}, ok
 }
 
 // Candidates gives the bytecodes of which one has made each object of a type, as far as it is known: none, or 1 to
@@ -115,7 +116,8 @@ func (p *Proofs) madeByBytecode(typ uint32) bool {
 	if !ok || t.Flags&(trace.TypeArray|trace.TypeObjArray|trace.TypeHidden|trace.TypeVariable|trace.TypeFiller) != 0 {
 		return false
 	}
-	for _, x := range [...]string{"java/lang/", "jdk/internal/", "sun/reflect/", "sun/management/"} {
+	for _, x := range [...]string{"java/lang/", "jdk/internal/", "sun/reflect/", "sun/management/",
+		"java/security/AccessControlContext", "java/nio/Direct"} {
 		if strings.HasPrefix(t.Name, x) {
 			return false
 		}

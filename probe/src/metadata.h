@@ -20,7 +20,7 @@ struct metaclass {
     uint32_t count;                      // of methods
 };
 bool metadata_class(struct metaclass *c, uint64_t klass);
-enum { META_METHODS = 64 }; // at a time
+enum { META_METHODS = 16 }; // at a time: what they take bounds a slice
 // Reads where n methods from first on are.
 bool metadata_methods(const struct metaclass *c, uint32_t first, uint32_t n);
 
