@@ -28,6 +28,7 @@ type Proofs struct {
 	atStart bool
 	begun   bool
 	gc      uint64 // of the newest epoch
+	since   uint64 // collection from which on all was born that is not older; 0: no state was known
 	// older is what may live of what no round covers for ever; births is what was born since, in order.
 	older  map[uint32]Count
 	births []births
@@ -215,20 +216,28 @@ func (p *Proofs) check(rounds []trace.Scanned, newest uint64) {
 	}
 }
 
-// begin takes in the first state that is known. If the recording is as old as the JVM, all of it was born by then, but
-// for objects that the JVM takes from its archive of classes.
+// begin takes in a state that is known, after one that was not. At the first one, older is all that lives, or, if the
+// recording is as old as the JVM, what the JVM may have taken from its archive of classes. Of what is older there is
+// never more later, so all else was born since.
 func (p *Proofs) begin(gc uint64, live *Totals) {
+	first := p.since == 0
+	if first {
+		if p.since = 1; !p.atStart {
+			p.since = gc + 1
+		}
+	}
 	p.begun, p.gc, p.births = true, gc, p.births[:0]
-	clear(p.older)
 	born := map[uint32]Count{}
 	live.each(func(typ uint32, n Count) {
-		if t, _ := p.names.Type(uint64(typ)); p.atStart && !archived(t.Name) {
-			born[typ] = n
-		} else {
+		if t, _ := p.names.Type(uint64(typ)); first && (!p.atStart || archived(t.Name)) {
 			p.older[typ] = n
+		} else if n = n.less(p.older[typ]); n.Objects > 0 {
+			born[typ] = n
 		}
 	})
-	p.births = append(p.births, births{1, gc, born})
+	if len(born) > 0 {
+		p.births = append(p.births, births{p.since, gc, born})
+	}
 }
 
 // archived says whether the JVM's archive may hold objects of a class of this name.

@@ -110,6 +110,10 @@ func TestProofs(t *testing.T) {
 	p.gc = 1002 // as if epochs were lost
 	p.State(1004, &live)
 	expect("collections are missing", 0, 0)
+	d.candidates[apple] = nil
+	d.rounds = trace.AddScan(nil, trace.Scanned{GC: 1004})
+	p.State(1004, &live)
+	expect("a round after them", 10040-10, 0) // those of collection 1001 are in the hole of a round
 }
 
 // TestFigureOfCandidates splits a heap by what is known: what has few candidates counts as such if no sample says more.
