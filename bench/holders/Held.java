@@ -1,6 +1,6 @@
 import java.util.*;
 
-/** Holds sessions in a static map: some 2.5 references an object. Argument: objects. Ends with its standard input. */
+/** Holds sessions in a static map: 1.4 references an object. Argument: objects. Ends with its standard input. */
 public class Held {
     static class Session {
         String id;
