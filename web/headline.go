@@ -13,7 +13,7 @@ import (
 // Headline is one finding of the overview: what happened, and the view that shows more. View is written as in the
 // page's address.
 type Headline struct {
-	Kind string `json:"kind"` // leak, suspect, growth, storm, gap, damage, quiet, empty
+	Kind string `json:"kind"` // leak, suspect, growth, storm, gap, damage, quiet, unknown, empty
 	Text string `json:"text"`
 	View string `json:"view"`
 	// Since is when the growth of a leak began. It is a field of its own because the page shows times in the reader's
@@ -50,7 +50,11 @@ func headlines(r *analysis.Report) []Headline {
 		out = append(out, Headline{Kind: kind, Text: string(v.Sentence), View: "leaks", Since: &v.OnsetFrom})
 	}
 	if len(r.Verdicts) == 0 {
-		out = append(out, Headline{Kind: "quiet", Text: string(r.FirstLook), View: "leaks"})
+		kind := "unknown" // that nothing can be told is no good news
+		if leak.Style(nil, r.FirstLook) == ui.Good {
+			kind = "quiet"
+		}
+		out = append(out, Headline{Kind: kind, Text: string(r.FirstLook), View: "leaks"})
 	}
 	if len(r.Grown) > 0 {
 		g := r.Grown[0]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // TestHeadlines: the first headline says whether the program leaks, what, where and since when.
@@ -38,6 +39,17 @@ func TestHeadlines(t *testing.T) {
 	rep.Verdicts[0].Kind = leak.KindSuspect
 	if h := headlines(rep)[0]; h.Kind != "suspect" {
 		t.Errorf("without a collection of old space: %+v", h)
+	}
+}
+
+// TestNothingFound: that no leak was found is another kind than that nothing can be told.
+func TestNothingFound(t *testing.T) {
+	for text, want := range map[ui.Flow]string{"No leak found above 70 KiB/s.": "quiet",
+		"Cannot tell whether the program leaks: 3 collections are too few.": "unknown"} {
+		rep := &analysis.Report{Collections: make([]analysis.CollectionRow, 3), FirstLook: text}
+		if h := headlines(rep)[0]; h.Kind != want || h.Text != string(text) {
+			t.Errorf("%s: %+v", text, h)
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ const kinds = {
   gap: 'Missing data',
   damage: 'Damage',
   quiet: 'Result',
+  unknown: 'Result',
   empty: 'No data',
 };
 
