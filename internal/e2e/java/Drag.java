@@ -74,6 +74,8 @@ public class Drag {
         }
     }
 
+    static volatile byte[] garbage; // which no compiler leaves out: collections must come at an even rate
+
     static class Batch {
         Object[] objects;
         long used, born;
@@ -86,7 +88,6 @@ public class Drag {
         for (int s = 0; s < n; s++) kept.add(new ArrayDeque<>());
         double[] drag = new double[n], bytes = new double[n];
         long sum = 0, next = System.nanoTime();
-        byte[] garbage = null;
         for (int r = 0; r < rounds + 15; r++) {
             for (int s = 0; s < n && r < rounds; s++) {
                 Batch b = new Batch();
@@ -105,7 +106,7 @@ public class Drag {
                 bytes[s] += (double) SIZE[s] * EACH[s];
                 drag[s] += (double) SIZE[s] * EACH[s] * (System.nanoTime() - first.used) / 1e9;
             }
-            for (int i = 0; i < 20000; i++) garbage = new byte[1000];
+            for (int i = 0; i < 14000; i++) garbage = new byte[1000];
             next += 50_000_000;
             long left = next - System.nanoTime();
             if (left > 0) Thread.sleep(left / 1_000_000, (int) (left % 1_000_000));
