@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -62,6 +63,14 @@ func TestEarly(t *testing.T) {
 		p.until("document.querySelectorAll('#early canvas').length === 3")
 		for _, m := range js[[]string](p, misplaced) {
 			t.Errorf("at %d pixels: %s", width, m)
+		}
+	}
+	if axe, err := os.ReadFile("node_modules/axe-core/axe.min.js"); err == nil {
+		p.do(cdp.Evaluate[cdp.Void](string(axe)))
+		for _, f := range js[[]string](p, `axe.run({ resultTypes: ['violations'] }).then(r => r.violations
+			.filter(v => v.impact === 'serious' || v.impact === 'critical')
+			.map(v => v.id + ': ' + v.nodes.slice(0, 2).map(n => n.html.slice(0, 160)).join(' | ')))`) {
+			t.Error(f)
 		}
 	}
 	p.do(cdp.Navigate(url + "#overview?at=9"))

@@ -1,7 +1,9 @@
 package web_test
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -47,9 +49,10 @@ const misplaced = `(() => {
 	return out.slice(0, 10);
 })()`
 
-// TestGeometry: no text overlaps another one or is cut off, in a wide window and on a phone.
+// TestGeometry: no text overlaps another one or is cut off, in a wide window and on a phone, in the views of the
+// recording HEAPCAM_PACE_OF or of the small leak.
 func TestGeometry(t *testing.T) {
-	url := view(t, window)
+	url := view(t, cmp.Or(os.Getenv("HEAPCAM_PACE_OF"), window))
 	p := open(t, url)
 	widths := []int64{390, 1280}
 	if tiers.Short() {
