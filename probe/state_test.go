@@ -61,6 +61,7 @@ var outlive = map[string]string{
 	"taken":                 "likewise",
 	"top":                   "likewise",
 	"cmp":                   "crew.c: a test's, within one listing",
+	"clock_now":             "uses.c: code in classes reads it at its address, also after detaching",
 }
 
 // framesOf are the variables of frames.c that say where the JVM's code and the parts of a thread lie: of the JVM's
