@@ -50,7 +50,7 @@ func headlines(r *analysis.Report) []Headline {
 		out = append(out, Headline{Kind: kind, Text: string(v.Sentence), View: "leaks", Since: &v.OnsetFrom})
 	}
 	if len(r.Verdicts) == 0 {
-		kind := "unknown" // that nothing can be told is no good news
+		kind := "unknown" // a window that is too short is no good news
 		if leak.Style(nil, r.FirstLook) == ui.Good {
 			kind = "quiet"
 		}

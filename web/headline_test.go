@@ -42,7 +42,7 @@ func TestHeadlines(t *testing.T) {
 	}
 }
 
-// TestNothingFound: that no leak was found is another kind than that nothing can be told.
+// TestNothingFound: a window without a leak is of another kind than one that is too short to say.
 func TestNothingFound(t *testing.T) {
 	for text, want := range map[ui.Flow]string{"No leak found above 70 KiB/s.": "quiet",
 		"Cannot tell whether the program leaks: 3 collections are too few.": "unknown"} {

@@ -38,8 +38,8 @@ type life struct {
 // span is a time or an amount of which only bounds are known.
 type span struct{ low, mid, high float64 }
 
-// fate is how the life of a sample ended, or that it had not.
-type fate struct {
+// dragOf is how the life of a sample ended, or that it had not.
+type dragOf struct {
 	*life
 	seconds, bytes span // from the last use to the end
 	lived          float64
@@ -48,14 +48,14 @@ type fate struct {
 
 // Lives is what a recording says of the followed samples.
 type Lives struct {
-	fates   []fate
+	drags   []dragOf
 	symbols *heap.Symbols
 	scope   []string // beginnings of classes; nil: the application
 	end     uint64   // ns, of the last collection
 	begin   uint64
 	// Estimates of bytes: of all samples, and of those that survived and were not followed.
 	sampled, unfollowed float64
-	blind               int // fates that a blind pause has shortened
+	blind               int // drags that a blind pause has shortened
 }
 
 type reader struct {
@@ -178,12 +178,12 @@ func (b *reader) end(l *life, low, high uint64, dead bool) {
 	between := func(from, to uint64) (seconds, bytes float64) {
 		return float64(to-min(from, to)) / 1e9, b.clock.between(from, to)
 	}
-	f := fate{life: l, dead: dead}
+	f := dragOf{life: l, dead: dead}
 	f.seconds.low, f.bytes.low = between(last, low)
 	f.seconds.mid, f.bytes.mid = between(use, death)
 	f.seconds.high, f.bytes.high = between(first, high)
 	f.lived, _ = between(min(l.born, death), death)
-	b.out.fates = append(b.out.fates, f)
+	b.out.drags = append(b.out.drags, f)
 }
 
 func (b *reader) finish() {

@@ -49,10 +49,10 @@ func TestEnds(t *testing.T) {
 		b.live[1] = &l
 		n := len(c.kinds)
 		b.die(l.sample, &heap.Collection{Pause: trace.Pause{Kind: c.kinds[n-1], Start: uint64(n) * second}})
-		if len(b.out.fates) != 1 {
-			t.Fatalf("%s: %d fates", name, len(b.out.fates))
+		if len(b.out.drags) != 1 {
+			t.Fatalf("%s: %d drags", name, len(b.out.drags))
 		}
-		f := b.out.fates[0]
+		f := b.out.drags[0]
 		if got := f.seconds; got != (span{c.low, c.mid, c.high}) || math.Abs(f.bytes.mid-c.midByte) > 51 {
 			t.Errorf("%s: %v s, %v bytes", name, got, f.bytes)
 		}

@@ -71,7 +71,7 @@ type tally struct {
 	alive, aliveByteTime float64
 }
 
-func (t *tally) add(f *fate) {
+func (t *tally) add(f *dragOf) {
 	size, weight := float64(f.sample.Size), f.sample.Weight
 	if !f.dead {
 		t.alive += size * weight
@@ -110,8 +110,8 @@ func (t *Lives) Make(by string, top int) *Report {
 	type key struct{ typ, frame uint64 }
 	all, groups, inside, outside := tally{}, map[key]*tally{}, map[uint64]bool{}, 0.0
 	unseen := t.sampled - t.unfollowed
-	for i := range t.fates {
-		f := &t.fates[i]
+	for i := range t.drags {
+		f := &t.drags[i]
 		unseen -= f.sample.Weight * float64(f.sample.Size)
 		in, known := inside[f.sample.Frame]
 		if !known {
