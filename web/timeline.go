@@ -304,7 +304,7 @@ func (t *timeline) nearest(ctx context.Context, gc uint64) (near uint64, ended b
 	err = t.wait(ctx, func() bool { return t.read >= gc || len(t.kept) > 0 })
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.ended && t.read < gc && err == nil {
+	if !t.ended && t.read < gc && err == nil && len(t.kept) > 0 {
 		near = t.kept[len(t.kept)-1].C.GC
 	}
 	return near, t.ended, err

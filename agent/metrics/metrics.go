@@ -226,14 +226,15 @@ var (
 			"id, else pod, container, unit or user. "+
 			"Join it: `heapcam_live_bytes * on(recording) group_left(service, version) heapcam_recording_info`.",
 		ofJVM("service", "namespace", "version", "instance", "host")...)
-	leaks = define(gauge, "leak_bytes_per_second", "Growth of what leaks or fills the heap, in the newest incident.",
-		"Only verdicts of `heapcam leaks` have a series, for a day after their incident. `kind` is `leak`, "+
+	leaks = define(gauge, "leak_bytes_per_second", "Growth of what leaks or fills the heap, by the newest verdict.",
+		"The agent judges incidents, and with `verdict_interval` running recordings. A verdict has a series for a "+
+			"day, or until the next one. `kind` is `leak`, "+
 			"`fills-heap` or `suspect`, which may be a cache. `site_id` names the allocation site, the same on every "+
 			"host. `class` is the class of the largest part. The agent exports the largest verdicts: 5 of a "+
 			"recording, 50 in all.",
 		ofJVM("service", "version", "kind", "site_id", "class")...)
 	leaksLeft = define(gauge, "leaks_left_out", "Verdicts that heapcam_leak_bytes_per_second leaves out.",
-		"`heapcam leaks` on the incident lists them.")
+		"`heapcam leaks` on the incident, or on the recording, lists them.")
 	attachBad = define(counter, "attach_failures_total", "Failed attempts to attach of an agent with discover: "+
 		"true, by reason.",
 		"`reason` is `denied`, `refused`, `timeout` or `other`.", "reason")

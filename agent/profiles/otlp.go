@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/pprof/profile"
@@ -197,7 +196,7 @@ func fields(b []byte, f func(n protowire.Number, v uint64, b []byte)) {
 			if l < 0 {
 				return
 			}
-			f(n, 0, slices.Clone(v))
+			f(n, 0, v)
 			b = b[l:]
 		default:
 			l := protowire.ConsumeFieldValue(n, kind, b)
