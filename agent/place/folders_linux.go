@@ -94,6 +94,10 @@ func ringDirIn(j jvms.JVM, base, name string, stays bool) (RingDir, error) {
 		return err
 	})
 	r.Close()
+	if errors.Is(err, errReadOnly) { // of all of them: the probe has its ring in memory without a name then
+		path := filepath.Join(bases[0], name)
+		return RingDir{AsJVM: path, Ours: ours + path}, nil
+	}
 	if err != nil {
 		return RingDir{}, jvms.Errorf(jvms.Unrecordable,
 			"pid %d (%s) cannot be recorded: no folder can hold its shared ring: %w", j.PID, j.Name, err)
@@ -160,15 +164,17 @@ type folder struct {
 }
 
 // first calls f with each base until one does: as the JVM's user; then, where that user may not write, as root. A base
-// whose folders other users can rename comes last, and only if loose is set.
+// whose folders other users can rename comes last, and only if loose is set. If all that exist are mounted read-only,
+// the error is errReadOnly.
 func (r *root) first(bases []string, loose bool, f func(base string, want folder) error) (string, error) {
 	wants := []folder{{}}
 	if loose {
 		wants = append(wants, folder{loose: true})
 	}
 	var why []string
+	var fixed bool // all are mounted read-only
 	for _, want := range wants {
-		why = nil
+		why, fixed = nil, true
 		for _, base := range bases {
 			err := r.as(func() error { return f(base, want) })
 			if errors.Is(err, fs.ErrPermission) && !r.userns && !want.loose && unix.Geteuid() == 0 {
@@ -180,9 +186,13 @@ func (r *root) first(bases []string, loose bool, f func(base string, want folder
 				return base, nil
 			}
 			if !errors.Is(err, fs.ErrNotExist) {
+				fixed = fixed && errors.Is(err, errReadOnly)
 				why = append(why, fmt.Sprintf("%s %v", base, err))
 			}
 		}
+	}
+	if fixed && why != nil {
+		return "", fmt.Errorf("%s: %w", strings.Join(bases, ", "), errReadOnly)
 	}
 	return "", errors.New(strings.Join(why, "; "))
 }
@@ -242,6 +252,9 @@ func makeFolder(base int, want folder, uid int) (int, error) {
 	return dir, nil
 }
 
+// errReadOnly is why no folder may be made in a base, and first's answer if it is the only reason there is.
+var errReadOnly = errors.New("is mounted read-only")
+
 // checkBase says why no folder may be made in base.
 func checkBase(base int, want folder, uid int) error {
 	var sys unix.Statfs_t
@@ -251,7 +264,7 @@ func checkBase(base int, want folder, uid int) error {
 	}
 	switch {
 	case sys.Flags&unix.ST_RDONLY != 0:
-		return errors.New("is mounted read-only")
+		return errReadOnly
 	case want.exec && sys.Flags&unix.ST_NOEXEC != 0:
 		return errors.New("is mounted noexec")
 	case unix.Geteuid() != uid && st.Uid != 0:
