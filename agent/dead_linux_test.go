@@ -18,7 +18,7 @@ import (
 func TestDeadRingsAreRemoved(t *testing.T) {
 	was := deadAfter
 	deadAfter = 50 * time.Millisecond
-	defer func() { deadAfter = was }()
+	t.Cleanup(func() { deadAfter = was }) // behind the agent, which reads it
 	r := newRig(t, &sessiontest.MemStore{Limit: 1 << 30})
 	make := func(c ringtest.Config) *ringtest.Producer {
 		p, err := ringtest.Create(r.dir, c)

@@ -107,15 +107,20 @@ func (m *MemStore) Newest(f func(trace.Block)) (lastGC uint64) {
 	return lastGC
 }
 
-func (m *MemStore) LastSource() uint64          { m.mu.Lock(); defer m.mu.Unlock(); return m.source }
-func (m *MemStore) Queue(float64)               {}
-func (m *MemStore) CPU(float64)                 {}
-func (m *MemStore) Ease(int)                    {}
-func (m *MemStore) Resize(int64) error          { return nil }
-func (m *MemStore) Counters() []byte            { return m.kept }
-func (m *MemStore) KeepCounters(b []byte) error { m.kept = b; return nil }
-func (m *MemStore) SyncSoon() error             { return nil }
-func (m *MemStore) Close() error                { m.mu.Lock(); defer m.mu.Unlock(); m.closed = true; return nil }
+func (m *MemStore) LastSource() uint64 { m.mu.Lock(); defer m.mu.Unlock(); return m.source }
+func (m *MemStore) Queue(float64)      {}
+func (m *MemStore) CPU(float64)        {}
+func (m *MemStore) Ease(int)           {}
+func (m *MemStore) Resize(int64) error { return nil }
+func (m *MemStore) Counters() []byte   { m.mu.Lock(); defer m.mu.Unlock(); return m.kept }
+func (m *MemStore) KeepCounters(b []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kept = b
+	return nil
+}
+func (m *MemStore) SyncSoon() error { return nil }
+func (m *MemStore) Close() error    { m.mu.Lock(); defer m.mu.Unlock(); m.closed = true; return nil }
 func (m *MemStore) Stats() ringstore.Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
