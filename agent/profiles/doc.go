@@ -9,7 +9,7 @@
 //
 //  1. Nothing leaves the host but to the server that the configuration names. Redirects are not followed.
 //  2. The queue has at most maxQueue bytes. The oldest profiles make room, which is counted and logged.
-//     When the agent ends in order, a file keeps it for the next agent.
+//     A file keeps it for the next agent: at an orderly end all of it, at a kill what waited keepEvery ago.
 //  3. A profile is sent again until the server has taken or refused it, with the same id, so that a server can tell
 //     that it has it.
 //  4. Sessions are never kept waiting: what cannot be taken at once is dropped and counted.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/heapcam/heapcam/agent/logs"
@@ -21,6 +22,8 @@ const (
 	// maxKept bounds what is read of it: the queue in base64, with names. maxKeptLine bounds one profile.
 	maxKept     = 2 * maxQueue
 	maxKeptLine = 8 << 20
+	// keepEvery is how often what waits is written while the server is away: what a kill of the agent loses at most.
+	keepEvery = 5 * time.Minute
 )
 
 // keptProfile is a line of the file.
@@ -36,11 +39,13 @@ type keptProfile struct {
 var labelNames = map[string]bool{"service_name": true, "service_version": true, "service_namespace": true,
 	"host": true, "instance": true}
 
-// keep writes what waits, for the next agent. It is called when nothing is pushed any more.
+// keep writes what waits, for the next agent: at its end, and as it runs for one that is killed. It is called by run,
+// or behind it.
 func (p *pusher) keep() {
 	p.mu.Lock()
-	queue := p.queue
+	queue := slices.Clone(p.queue)
 	p.mu.Unlock()
+	p.keptAt = p.now()
 	if p.cfg.Out == "" || len(queue) == 0 {
 		return
 	}
@@ -54,10 +59,30 @@ func (p *pusher) keep() {
 	}
 	if err := ringstore.OS.WriteFile(filepath.Join(p.cfg.Out, KeptName), b.Bytes()); err != nil {
 		logs.Write(&p.cfg.Log, logs.ProfilesNotKept, logs.Err.Of(err))
+		return
+	}
+	p.kept = true
+}
+
+// keepNow and then writes what waits while the server is away.
+func (p *pusher) keepNow() {
+	if p.keptAt.IsZero() || p.now().Sub(p.keptAt) >= keepEvery {
+		p.keep()
 	}
 }
 
-// recall takes over what the agent before has kept, once.
+// forget removes the file as soon as the server has some of it, so that no agent pushes that again.
+func (p *pusher) forget() {
+	if !p.kept {
+		return
+	}
+	p.kept, p.keptAt = false, time.Time{}
+	if err := os.Remove(filepath.Join(p.cfg.Out, KeptName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		logs.Write(&p.cfg.Log, logs.ProfilesNotKept, logs.Err.Of(err))
+	}
+}
+
+// recall takes over what the agent before has kept.
 func (p *pusher) recall() {
 	if p.cfg.Out == "" {
 		return
@@ -72,11 +97,9 @@ func (p *pusher) recall() {
 	}
 	all := readKept(f)
 	f.Close()
-	// A profile has the same id whenever it is sent, so that a crash behind this line loses it, and before it a server
-	// can tell that it has it.
-	if err := os.Remove(name); err != nil {
-		logs.Write(&p.cfg.Log, logs.ProfilesNotKept, logs.Err.Of(err))
-		return
+	p.kept = true // until the server has some of it
+	if len(all) == 0 {
+		p.forget()
 	}
 	for _, e := range all {
 		p.put(e)

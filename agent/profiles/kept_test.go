@@ -79,3 +79,62 @@ func FuzzKept(f *testing.F) {
 		}
 	})
 }
+
+// TestKill: an agent that is killed while the server is away leaves a file that is at most keepEvery old. The next one
+// pushes what it has, each profile once; the file is gone with the first push, so that a further kill pushes nothing
+// again.
+func TestKill(t *testing.T) {
+	dir, clock := t.TempDir(), time.Now()
+	away := httptest.NewServer(nil)
+	away.Close()
+	push := func(url string) *pusher {
+		p := newPusher(Config{Every: time.Minute, URL: url, Tenant: "team", Host: "h", Out: dir,
+			Log: zerolog.New(io.Discard), Credentials: func() (string, error) { return "heapcam:s3cr3t", nil }})
+		p.now = func() time.Time { return clock }
+		return p
+	}
+	profiles := func(p *pusher, from, to int) {
+		for at := from; at < to; at++ {
+			x := heap(1, at)
+			b, err := Encode(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.put(&encoded{id: uuid(x), labels: labels(&x.Of, "h"), to: x.To, body: b})
+		}
+	}
+	p := push(away.URL)
+	for _, add := range []struct {
+		from, to int
+		later    time.Duration
+	}{{0, 2, 0}, {2, 5, keepEvery}, {5, 6, keepEvery / 2}} { // the last one is not written
+		profiles(p, add.from, add.to)
+		clock = clock.Add(add.later)
+		ctx, stop := context.WithCancel(context.Background())
+		p.wait = func(context.Context, time.Duration) { stop() } // behind the first try that fails
+		p.run(ctx)
+		stop()
+	}
+	s := &server{t: t, got: map[string]int{}, labels: map[string]int{}}
+	srv := httptest.NewServer(s)
+	defer srv.Close()
+	for range 2 {
+		p := push(srv.URL)
+		p.recall()
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() { defer close(ended); p.run(ctx) }()
+		var st Status
+		await(t, "it", func() bool { p.count(&st); return st.Pending == 0 && s.taken() == 5 })
+		stop()
+		<-ended
+		if _, err := os.Stat(filepath.Join(dir, KeptName)); err == nil {
+			t.Error("the file stays")
+		}
+	}
+	for id, n := range s.got {
+		if n != 1 {
+			t.Errorf("%s was pushed %d times", id, n)
+		}
+	}
+}

@@ -49,15 +49,19 @@ type pusher struct {
 	st    Status
 	full  bool // the log says that the queue is
 
-	alone  bool   // one profile a request: the server has refused several
-	logged string // error that the log has; of run
+	// Of run, and of Run around it.
+	alone  bool      // one profile a request: the server has refused several
+	logged string    // error that the log has
+	kept   bool      // a file has what waited at keptAt
+	keptAt time.Time // zero: nothing was kept since the server took something
+	now    func() time.Time
 }
 
 func newPusher(cfg Config) *pusher {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ResponseHeaderTimeout, t.MaxIdleConnsPerHost = pushTimeout, 1
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &pusher{cfg: cfg, wait: pause, wake: make(chan struct{}, 1),
+	return &pusher{cfg: cfg, wait: pause, now: time.Now, wake: make(chan struct{}, 1),
 		client: &http.Client{Transport: t, Timeout: pushTimeout, CheckRedirect: stay}}
 }
 
@@ -152,6 +156,7 @@ func (p *pusher) run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
+			p.forget()
 			p.done(all, true)
 			if p.logged != "" {
 				logs.Write(&p.cfg.Log, logs.ProfilesPushedAgain)
@@ -164,10 +169,12 @@ func (p *pusher) run(ctx context.Context) {
 			continue
 		case errors.As(err, &no):
 			p.failed(err)
+			p.forget()
 			p.done(all, false)
 			continue
 		}
 		p.failed(err)
+		p.keepNow()
 		p.wait(ctx, retry+rand.N(retry/4+1)) // not all agents at once
 		retry = min(2*retry, lastRetry)
 	}
