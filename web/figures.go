@@ -2,35 +2,19 @@ package web
 
 import (
 	"fmt"
-	"strconv"
 	"time"
+
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // The formats below are those of assets/lib.js: 1,234 objects; 5.9 s.
 
-// thousands writes a number with a comma between groups of three digits.
-func thousands(n uint64) string {
-	s := strconv.FormatUint(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// plural counts things: 1 object, 2 objects.
-func plural(n uint64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return thousands(n) + " " + thing + "s"
-}
-
 // objects writes a change of a number of objects.
 func objects(n int64) string {
 	if n < 0 {
-		return "−" + plural(uint64(-n), "object")
+		return "−" + ui.Plural(uint64(-n), "object")
 	}
-	return plural(uint64(n), "object")
+	return ui.Plural(uint64(n), "object")
 }
 
 // duration writes a duration in one unit.

@@ -61,7 +61,7 @@ func headlines(r *analysis.Report) []Headline {
 		from, to := known(r.Collections, false), known(r.Collections, true)
 		out = append(out, Headline{Kind: "growth",
 			Text: string(ui.Sprintf("%s grew most from collection %s to %s: by %s and %s, including garbage that "+
-				"is not collected yet.", sites.WithLoader(g.Class, g.Loader), thousands(from), thousands(to),
+				"is not collected yet.", sites.WithLoader(g.Class, g.Loader), ui.Count(from), ui.Count(to),
 				objects(g.Objects), ui.Bytes(g.Bytes))),
 			View: fmt.Sprintf("diff?from=%d&to=%d", from, to)})
 	}
@@ -81,7 +81,7 @@ func stormHeadline(rows []analysis.CollectionRow) Headline {
 	}
 	return Headline{Kind: "storm",
 		Text: fmt.Sprintf("GC pauses took %.1f %% of the %s from collection %s to %s.",
-			100*float64(pauses)/float64(all), duration(all), thousands(first.GC), thousands(last.GC)),
+			100*float64(pauses)/float64(all), duration(all), ui.Count(first.GC), ui.Count(last.GC)),
 		View: fmt.Sprintf("overview?from=%d&to=%d", first.GC, last.GC)}
 }
 
@@ -90,17 +90,17 @@ func gaps(r *analysis.Report) (out []Headline) {
 	add := func(kind, text string) { out = append(out, Headline{Kind: kind, Text: text, View: "coverage"}) }
 	if r.Missed > 0 {
 		add("gap", fmt.Sprintf("Missed collections: %s. The JVM did not report them, so their pauses are unknown.",
-			thousands(r.Missed)))
+			ui.Count(r.Missed)))
 	}
 	if r.LostEpochs > 0 {
-		add("gap", fmt.Sprintf("Lost collections: %s. The recording has no data about them.", thousands(r.LostEpochs)))
+		add("gap", fmt.Sprintf("Lost collections: %s. The recording has no data about them.", ui.Count(r.LostEpochs)))
 	}
 	if r.UnknownGCs > 0 {
-		add("gap", fmt.Sprintf("The heap state is unknown for %s of %s.", thousands(uint64(r.UnknownGCs)),
-			plural(uint64(len(r.Collections)), "collection")))
+		add("gap", fmt.Sprintf("The heap state is unknown for %s of %s.", ui.Count(uint64(r.UnknownGCs)),
+			ui.Plural(uint64(len(r.Collections)), "collection")))
 	}
 	if len(r.Damage) > 0 {
-		add("damage", fmt.Sprintf("Damaged sections: %s. Their data cannot be read.", thousands(uint64(len(r.Damage)))))
+		add("damage", fmt.Sprintf("Damaged sections: %s. Their data cannot be read.", ui.Count(uint64(len(r.Damage)))))
 	}
 	return out
 }

@@ -64,7 +64,7 @@ func TestFigureFormats(t *testing.T) {
 	}
 	for n, want := range map[uint64]string{0: "0 objects", 1: "1 object", 999: "999 objects",
 		1234567: "1,234,567 objects"} {
-		if got := plural(n, "object"); got != want {
+		if got := ui.Plural(n, "object"); got != want {
 			t.Errorf("%d is written %q, want %q", n, got, want)
 		}
 	}

@@ -48,7 +48,7 @@ func TestOverview(t *testing.T) {
 	rep := verb[analysis.Report](t, "report", "--json", window)
 	p.see("#hero .verdict", string(rep.Verdicts[0].Sentence))
 	for _, s := range []string{"Where", "Window.audit(Window.java:18)", "Held by", "Since", "Until", "heapcam itself",
-		"Share of the growth", "All GC pauses together took"} {
+		"Part of the growth", "All GC pauses together took"} {
 		p.see("#hero", s)
 	}
 	p.until("document.querySelectorAll('#timeline canvas').length === 3")
@@ -115,7 +115,7 @@ func TestStormPage(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	p := open(t, view(t, dir))
-	for _, s := range []string{"Leak: ", "Share of the growth", " verdicts: ", "heapcam itself",
+	for _, s := range []string{"Leak: ", "Part of the growth", " verdicts: ", "heapcam itself",
 		"All GC pauses together took"} {
 		p.see("#hero", s)
 	}

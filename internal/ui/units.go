@@ -126,9 +126,18 @@ func Plural(n uint64, one string) string {
 		return "1 " + one
 	}
 	if strings.HasSuffix(one, "y") {
-		return fmt.Sprintf("%d %sies", n, one[:len(one)-1])
+		return Count(n) + " " + one[:len(one)-1] + "ies"
 	}
-	return fmt.Sprintf("%d %ss", n, one)
+	return Count(n) + " " + one + "s"
+}
+
+// Count writes a number for a sentence: 1,234,567. Tables have no separators, so that programs can read them.
+func Count(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }
 
 // Spark draws values as one line of at most width characters.

@@ -78,7 +78,7 @@ func TestUnits(t *testing.T) {
 	if got := Part[uint64](1, 0) + Part(1, 3); got != "-33.3 %" {
 		t.Error(got)
 	}
-	for want, n := range map[string]uint64{"0 files": 0, "1 file": 1, "2 files": 2} {
+	for want, n := range map[string]uint64{"0 files": 0, "1 file": 1, "2 files": 2, "1,234,567 files": 1234567} {
 		if got := Plural(n, "file"); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

@@ -74,8 +74,8 @@ function hero(data, storm) {
           ['Until', until],
           v.share_of_growth > 0
             ? [
-                'Share of the growth',
-                share(v.share_of_growth) +
+                'Part of the growth',
+                share(v.share_of_growth) + ' of what the whole heap grew in this recording' +
                   (r.verdicts.length > 1
                     ? `; all ${count(r.verdicts.length)} verdicts: ${share(Math.min(1, all))}`
                     : ''),
@@ -92,6 +92,7 @@ function hero(data, storm) {
               { id: 'cost' },
               `took ${share((stopped + c.sampling_ns) / c.span_ns)} of the time: ${span(stopped)} in pauses and ` +
                 `${span(c.sampling_ns)} for sampling. All GC pauses together took ${share(r.pause_ns / c.span_ns)}.`,
+              expensive(c),
             ),
           ],
         ])
@@ -105,6 +106,27 @@ function hero(data, storm) {
       v ? h('a', { class: 'button', href: address('state', { by: 'site, type', at: null }) }, 'Heap by code') : null,
     ),
   );
+}
+
+// budget is the share of the time that heapcam keeps within unless the user asks for more.
+const budget = 0.02;
+
+// expensive says why heapcam took more than its default budget; nothing if it did not.
+function expensive(c) {
+  const parts = [
+    [c.sampling_ns, 'sampling. A longer sampling interval costs less.'],
+    [c.probe_ns, 'reading objects in pauses. The depth “survivors” reads the fewest.'],
+    [c.sync_ns, 'sync points, which list all objects. A larger max_trace_size needs fewer.'],
+    [c.walks_ns, 'sync points for which heapcam stopped the program. “emergency: off” forbids them.'],
+  ];
+  const all = parts.reduce((n, [ns]) => n + ns, 0),
+    [, most] = parts.reduce((a, b) => (b[0] > a[0] ? b : a));
+  if (all <= budget * c.span_ns) return null;
+  return [
+    ` The default budget is ${share(budget)}. Most of the cost is ${most} `,
+    c.span_ns < 60e9 ? 'The recording is short, so the start counts for much. ' : null,
+    h('a', { href: address('cost') }, 'The cost over time'),
+  ];
 }
 
 // began says when the growth of a verdict began. Known are the earliest and the latest time.

@@ -117,7 +117,9 @@ function largest(data, t, now) {
     now === 'class' ? short(n) : n.replace(/^(?:[\w$]+\.)*(?=[\w$]+\.[\w$<>]+)/, ''),
   );
   return {
-    title: `Live bytes ${modes[now]}` + (t.rows.some(r => r.estimated) ? ' (estimated from samples)' : ''),
+    title:
+      `Live bytes ${modes[now]} after each collection, with garbage not collected yet` +
+      (t.rows.some(r => r.estimated) ? ' (estimated from samples)' : ''),
     format: bytes,
     binary: true,
     stacked: true,
