@@ -6,70 +6,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/heapcam/heapcam/internal/bucket/buckettest"
 )
 
-// pyroscope is a real server, all of it in one process, with its data in a folder.
-type pyroscope struct{ url string }
-
-// startPyroscope starts the program pyroscope, version 2. There is no Debian package of it; a checkout of
-// github.com/grafana/pyroscope builds it: go build ./cmd/pyroscope.
-func startPyroscope(t *testing.T, flags ...string) *pyroscope {
-	t.Helper()
-	program, err := exec.LookPath("pyroscope")
-	if err != nil {
-		t.Skip("not run: profiles to a real Pyroscope (no pyroscope in PATH)")
-	}
-	for _, port := range []string{"4040", "9095", "9099"} { // some of its parts know no other ports
-		l, err := net.Listen("tcp", "127.0.0.1:"+port)
-		if err != nil {
-			t.Skipf("not run: profiles to a real Pyroscope (%v)", err)
-		}
-		l.Close()
-	}
-	var log buffer
-	c := exec.Command(program, append(flags, "-architecture.storage=v2", "-server.http-listen-address=127.0.0.1",
-		"-server.grpc-listen-address=127.0.0.1", "-memberlist.bind-addr=127.0.0.1",
-		"-memberlist.advertise-addr=127.0.0.1", "-distributor.ring.instance-addr=127.0.0.1",
-		"-query-frontend.instance-addr=127.0.0.1", "-segment-writer.lifecycler.addr=127.0.0.1",
-		"-segment-writer.distributor.replication-factor=1", "-segment-writer.min-ready-duration=1s",
-		"-self-profiling.disable-push", "-usage-stats.enabled=false", "-log.level=warn")...)
-	c.Dir, c.Stdout, c.Stderr = t.TempDir(), &log, &log
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		c.Process.Kill()
-		c.Wait()
-		if t.Failed() {
-			t.Logf("pyroscope: %s", tail(log.String()))
-		}
-	})
-	p := &pyroscope{"http://127.0.0.1:4040"}
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(time.Second) {
-		if a, err := http.Get(p.url + "/ready"); err == nil {
-			a.Body.Close()
-			if a.StatusCode == http.StatusOK {
-				return p
-			}
-		}
-		if time.Now().After(end) {
-			t.Fatalf("pyroscope is not ready: %s", tail(log.String()))
-		}
-	}
-}
+// pyroscope is a real server: where profiles are pushed, and where it is asked.
+type pyroscope struct{ push, url string }
 
 // ask calls a method of the querier.
 func (p *pyroscope) ask(t *testing.T, method string, q map[string]any, into any) {
@@ -163,12 +112,11 @@ func TestPyroscope(t *testing.T) {
 		t.Skip("not run: profiles to a real Pyroscope (make test-full)")
 	}
 	t.Run("folder", func(t *testing.T) { pushes(t, startPyroscope(t)) })
+	t.Run("outage", outage)
+	t.Run("components", func(t *testing.T) { pushes(t, startComponents(t, buckettest.Start(t))) })
 	t.Run("bucket", func(t *testing.T) { // its data is in a bucket of a real S3 server
 		s := buckettest.Start(t)
-		pushes(t, startPyroscope(t, "-storage.backend=s3", "-storage.s3.insecure", "-storage.s3.region=us-east-1",
-			"-storage.s3.endpoint="+strings.TrimPrefix(s.URL, "http://"), "-storage.s3.bucket-name="+s.Bucket,
-			"-storage.s3.access-key-id="+s.Key, "-storage.s3.secret-access-key="+s.Secret,
-			"-storage.s3.bucket-lookup-type=path-style"))
+		pushes(t, startPyroscope(t, inBucket(s)...))
 		if n := 0; !t.Failed() {
 			_ = filepath.WalkDir(s.Dir, func(_ string, e fs.DirEntry, err error) error {
 				if err == nil && e.Type().IsRegular() {
@@ -186,7 +134,7 @@ func TestPyroscope(t *testing.T) {
 // pushes records three JVMs, and compares.
 func pushes(t *testing.T, p *pyroscope) {
 	const every = 10 * time.Second
-	d := newDaemon(t, "--max-trace-size", "4MiB", "--profiles-url", p.url, "--profiles-interval", every.String())
+	d := newDaemon(t, "--max-trace-size", "4MiB", "--profiles-url", p.push, "--profiles-interval", every.String())
 	d.start(t)
 	began := time.Now()
 	services := map[string]*running{}
