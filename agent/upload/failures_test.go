@@ -10,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,9 +57,10 @@ func failing(t *testing.T, name string, bad func(http.ResponseWriter, *http.Requ
 		p.SetURL(to)
 		p.Out.Host = p.In.Host // it is signed
 	}}
-	away := true
+	var away atomic.Bool
+	away.Store(true)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		if away && q.Method == http.MethodPut {
+		if away.Load() && q.Method == http.MethodPut {
 			bad(w, q, proxy)
 			return
 		}
@@ -78,7 +80,8 @@ func failing(t *testing.T, name string, bad func(http.ResponseWriter, *http.Requ
 		if d != lookEvery {
 			clock, longest = clock+d, max(longest, d)
 		}
-		if away = clock < 10*time.Minute; u.Status().Uploaded == 2 {
+		away.Store(clock < 10*time.Minute)
+		if u.Status().Uploaded == 2 {
 			stop()
 		}
 	}

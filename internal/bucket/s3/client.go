@@ -44,6 +44,7 @@ type Options struct {
 // Owner: who dialled it; there is nothing to close. Concurrency and errors: those of bucket.Bucket.
 type Client struct {
 	core   *minio.Core
+	once   *minio.Core // sends each request once: for those with a body
 	bucket string
 }
 
@@ -61,12 +62,18 @@ func Dial(bucket string, o Options) (*Client, error) {
 	if o.Credentials != "" {
 		creds = []credentials.Provider{&file{name: o.Credentials}}
 	}
-	core, err := minio.NewCore(u.Host, &minio.Options{Creds: credentials.NewChainCredentials(creds),
-		Secure: u.Scheme == "https", Region: region, Transport: transport(o.Rate), MaxRetries: 3})
+	opt := minio.Options{Creds: credentials.NewChainCredentials(creds), Secure: u.Scheme == "https", Region: region,
+		Transport: transport(o.Rate), MaxRetries: tries}
+	core, err := minio.NewCore(u.Host, &opt)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{core, bucket}, nil
+	opt.MaxRetries = 1
+	once, err := minio.NewCore(u.Host, &opt)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{core, once, bucket}, nil
 }
 
 // transport gives up silent servers, and bounds the rate of what is sent over all its connections.

@@ -12,8 +12,10 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/minio/crc64nvme"
 	"github.com/minio/minio-go/v7"
@@ -77,8 +79,11 @@ func (u *upload) small(ctx context.Context, b []byte) error {
 	u.sums = sum[:]
 	u.crc.Write(b)
 	u.done.Bytes = int64(len(b))
-	_, err := u.c.core.PutObject(ctx, u.c.bucket, u.key, bytes.NewReader(b), int64(len(b)),
-		base64.StdEncoding.EncodeToString(sum[:]), "", u.options())
+	err := again(ctx, func() error {
+		_, err := u.c.once.PutObject(ctx, u.c.bucket, u.key, bytes.NewReader(b), int64(len(b)),
+			base64.StdEncoding.EncodeToString(sum[:]), "", u.options())
+		return err
+	})
 	if err == nil {
 		u.done.Sent = u.done.Bytes
 	}
@@ -103,9 +108,12 @@ func (u *upload) large(ctx context.Context, r io.Reader, buf []byte) error {
 		u.done.Bytes += int64(n)
 		etag := hex.EncodeToString(sum[:])
 		if h, ok := have[u.n]; !ok || h.Size != int64(n) || strings.Trim(h.ETag, `"`) != etag {
-			got, err := u.c.core.PutObjectPart(ctx, u.c.bucket, u.key, id, u.n, bytes.NewReader(buf[:n]), int64(n),
-				minio.PutObjectPartOptions{Md5Base64: base64.StdEncoding.EncodeToString(sum[:])})
-			if err != nil {
+			var got minio.ObjectPart
+			if err := again(ctx, func() (err error) {
+				got, err = u.c.once.PutObjectPart(ctx, u.c.bucket, u.key, id, u.n, bytes.NewReader(buf[:n]), int64(n),
+					minio.PutObjectPartOptions{Md5Base64: base64.StdEncoding.EncodeToString(sum[:])})
+				return err
+			}); err != nil {
 				return u.c.explained(u.key, err)
 			}
 			etag = got.ETag
@@ -126,6 +134,31 @@ func (u *upload) large(ctx context.Context, r io.Reader, buf []byte) error {
 	}
 	_, err = u.c.core.CompleteMultipartUpload(ctx, u.c.bucket, u.key, id, parts, u.options())
 	return u.c.explained(u.key, err)
+}
+
+// tries is how often a request is sent if the connection or the server fails.
+const tries = 3
+
+// again sends a request with a body up to tries times, each time with a reader of its own. minio-go would use the same
+// reader again, from which the connection that failed may still read.
+func again(ctx context.Context, send func() error) error {
+	for n := 1; ; n++ {
+		err := send()
+		if err == nil || n == tries || ctx.Err() != nil {
+			return err
+		}
+		switch minio.ToErrorResponse(err).StatusCode {
+		case 0, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
+			http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		default:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Duration(n) * 200 * time.Millisecond):
+		}
+	}
 }
 
 // begin continues the upload of an earlier try if the server still has it, or begins one.
