@@ -334,13 +334,18 @@ func (a *Agent) try(ctx context.Context, path string) (again bool) {
 func (a *Agent) runSession(ctx context.Context, path string, s *session.Session) {
 	a.running.Add(1)
 	defer a.running.Add(-1)
+	var freezing sync.WaitGroup
 	hooks := session.Hooks{
 		CPU: func() float64 {
 			return a.idle.Spare(time.Now(), a.cfg.CompressionCPU) / float64(max(a.running.Load(), 1))
 		},
 		Share: func(used int64) int64 { return a.disk.Share(s.Dir(), used) },
 		Freeze: func(cause ringstore.Cause, reason string, listed ringstore.Listed) {
-			a.wg.Go(func() { a.freeze(s, cause, reason, listed) })
+			freezing.Add(1)
+			a.wg.Go(func() {
+				defer freezing.Done()
+				a.freeze(s, cause, reason, listed)
+			})
 		},
 	}
 	if a.cfg.MaxIncidents < 0 {
@@ -359,6 +364,7 @@ func (a *Agent) runSession(ctx context.Context, path string, s *session.Session)
 	later := evicted || errors.As(err, &full) && !stopped
 	st := s.Status()
 	if err == nil && st.Phase == session.KilledPhase {
+		freezing.Wait() // the end takes the place of what it came of
 		a.freeze(s, ringstore.CauseUnended, endReason(s.Cause()), ringstore.Listed{Why: "the JVM had ended"})
 	}
 	s.Close()

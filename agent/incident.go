@@ -61,8 +61,13 @@ func (a *Agent) freeze(s *session.Session, cause ringstore.Cause, reason string,
 	default:
 		// The log first: who sees the count finds the line.
 		logs.Write(log, logs.IncidentFrozen, logs.Incident.Of(i.ID), logs.Cause.Of(reason), logs.Bytes.Of(i.Bytes),
-			logs.LeftOut.Of(i.Left), logs.Listed.Of(referencesOf(&i)))
-		s.Update(func(st *session.Status) { st.Incident = i.ID; st.Incidents++ })
+			logs.LeftOut.Of(i.Left), logs.Listed.Of(referencesOf(&i)), logs.Replaces.Of(i.Replaces))
+		s.Update(func(st *session.Status) {
+			st.Incident = i.ID
+			if len(i.Replaces) == 0 { // else it is counted
+				st.Incidents++
+			}
+		})
 		a.askVerdict(&i)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -165,6 +166,9 @@ func pause(ctx context.Context, d time.Duration) {
 
 // judgeOne finds the verdict on a recording, and says what that cost.
 func (a *Agent) judgeOne(ctx context.Context, t *task) (cpu time.Duration) {
+	if _, err := os.Stat(t.dir); t.incident != "" && errors.Is(err, os.ErrNotExist) { // replaced, or deleted
+		return 0
+	}
 	v, err := a.cfg.Judge(ctx, t.dir)
 	cpu = time.Duration(v.CPUNS)
 	switch {

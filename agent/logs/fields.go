@@ -70,6 +70,7 @@ var (
 	Headline = key("verdict", "the first line of `heapcam leaks`")
 	CPU      = key("cpu", "CPU time that it took")
 	LeftOut  = key("left_out", "ring files that are not in the incident")
+	Replaces = key("replaces", "incidents of the same event that the incident replaces")
 	Session  = key("session", "session ID of the file")
 	Own      = key("recording_session", "session ID of the recording")
 

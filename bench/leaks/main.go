@@ -107,12 +107,14 @@ var variants = []variant{
 	{jdk: "17", gc: "Parallel", heap: "256m", seconds: 40, sampling: "64KiB"},
 }
 
-// chosen says whether a program is one of those in HEAPCAM_LEAKS_ONLY, names with commas between; "again" and "caches"
-// stand for those of these lists. Without the variable all are.
+// lists are those that HEAPCAM_LEAKS_ONLY may name.
+var lists = map[string]map[string][]variant{"again": again, "caches": caches, "unseen": unseen}
+
+// chosen says whether a program is one of those in HEAPCAM_LEAKS_ONLY: the name of a list, or names with commas
+// between. Without the variable all are.
 func chosen(program string) bool {
 	only := os.Getenv("HEAPCAM_LEAKS_ONLY")
-	return only == "" || only == "again" && again[program] != nil || only == "caches" && caches[program] != nil ||
-		slices.Contains(strings.Split(only, ","), program)
+	return only == "" || lists[only][program] != nil || slices.Contains(strings.Split(only, ","), program)
 }
 
 type recording struct {

@@ -301,6 +301,9 @@ func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 	if f := i.Follows; f != nil {
 		ui.Fprintf(w, "follows\t%s (%s)\n", f.ID, ui.Prose(f.Reason))
 	}
+	for _, id := range i.Replaces {
+		ui.Fprintf(w, "replaces\t%s (the same event)\n", id)
+	}
 	ui.Fprintf(w, "collections\t%d to %d\n", i.FirstGC, i.LastGC)
 	ui.Fprintf(w, "size\t%s in %s\n", ui.Bytes(i.Bytes), ui.Plural(uint64(i.Files), "file"))
 	for _, l := range i.Left {

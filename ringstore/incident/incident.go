@@ -69,8 +69,12 @@ type Followed struct {
 	Reason string `json:"reason"`
 }
 
-// together is how long after an incident the next one of the recording follows it.
-const together = 5 * time.Minute
+// together is how long after an incident the next one of the recording follows it. A JVM that ends within sameEvent of
+// one dies of it.
+const (
+	together  = 5 * time.Minute
+	sameEvent = time.Minute
+)
 
 // Incident is a window of a recording that was kept.
 type Incident struct {
@@ -94,6 +98,8 @@ type Incident struct {
 	// Follows is the newest incident of the recording that was made by itself not long before. One trouble may make
 	// several: a storm, an allocation that failed, and the end of the JVM.
 	Follows *Followed `json:"follows,omitempty"`
+	// Replaces are the incidents of the same event that were deleted because this one has all that they had.
+	Replaces []string `json:"replaces,omitempty"`
 	// References is the reference listing that was taken for it; absent: none was asked for.
 	References *Listed `json:"references,omitempty"`
 	// Resource says whose JVM it was, as recording.json does.
@@ -348,6 +354,9 @@ func (n *Incidents) Freeze(ring string, cause Cause, reason string) (inc Inciden
 			return inc, err
 		}
 	}
+	if cause == Unended {
+		inc.replace(old)
+	}
 	b, err := folder.EncodeDocument(inc)
 	if err != nil {
 		return inc, err
@@ -358,7 +367,32 @@ func (n *Incidents) Freeze(ring string, cause Cause, reason string) (inc Inciden
 	if err := n.FS.WriteFile(filepath.Join(dir, folder.IncidentName), b); err != nil {
 		return inc, err
 	}
-	return inc, n.FS.SyncDir(n.Dir)
+	if err := n.FS.SyncDir(n.Dir); err != nil {
+		return inc, err
+	}
+	for _, id := range inc.Replaces {
+		_ = n.Delete(id) // if it stays, the event has two incidents
+	}
+	return inc, nil
+}
+
+// replace makes the end of a JVM one incident with the storm and the exhaustion that it died of, if this one has all
+// that theirs have. old are the incidents that there are, oldest first.
+func (i *Incident) replace(old []Incident) {
+	for _, o := range old {
+		if d := i.Created.Sub(o.Created); !o.Auto || o.Ended || o.JVM != i.JVM || o.Session != i.Session || d < 0 ||
+			d >= sameEvent || o.FirstGC < i.FirstGC || o.LastGC > i.LastGC || len(i.Left) > 0 {
+			continue
+		}
+		if len(i.Replaces) == 0 { // what the first one followed, if anything
+			i.Follows = o.Follows
+		}
+		i.Replaces = append(i.Replaces, o.ID)
+		i.Reason = o.Reason + "; " + i.Reason
+		if o.References != nil && (o.References.Why == "" || i.References == nil) {
+			i.References = o.References
+		}
+	}
 }
 
 // follow finds the incident that this one follows among those that there are, oldest first.
