@@ -60,7 +60,7 @@ func (a *Agent) freeze(s *session.Session, cause ringstore.Cause, reason string,
 		logs.Write(log, logs.IncidentNotFrozen, logs.Err.Of(err))
 	default:
 		// The log first: who sees the count finds the line.
-		logs.Write(log, logs.IncidentFrozen, logs.Incident.Of(i.ID), logs.Cause.Of(reason), logs.Bytes.Of(i.Bytes),
+		logs.Write(log, logs.IncidentFrozen, logs.Incident.Of(i.ID), logs.Cause.Of(i.Reason), logs.Bytes.Of(i.Bytes),
 			logs.LeftOut.Of(i.Left), logs.Listed.Of(referencesOf(&i)), logs.Replaces.Of(i.Replaces))
 		s.Update(func(st *session.Status) {
 			st.Incident = i.ID
@@ -68,6 +68,7 @@ func (a *Agent) freeze(s *session.Session, cause ringstore.Cause, reason string,
 				st.Incidents++
 			}
 		})
+		a.verdicts.forget(i.Replaces)
 		a.askVerdict(&i)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -109,6 +108,13 @@ func (v *verdicts) ask(i *ringstore.Incident) bool {
 	return true
 }
 
+// forget leaves out incidents that wait and that another one replaces.
+func (v *verdicts) forget(ids []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.asked = slices.DeleteFunc(v.asked, func(i ringstore.Incident) bool { return slices.Contains(ids, i.ID) })
+}
+
 // askVerdict has an incident judged, without waiting for that.
 func (a *Agent) askVerdict(i *ringstore.Incident) {
 	if a.cfg.Judge != nil && !a.verdicts.ask(i) {
@@ -166,9 +172,6 @@ func pause(ctx context.Context, d time.Duration) {
 
 // judgeOne finds the verdict on a recording, and says what that cost.
 func (a *Agent) judgeOne(ctx context.Context, t *task) (cpu time.Duration) {
-	if _, err := os.Stat(t.dir); t.incident != "" && errors.Is(err, os.ErrNotExist) { // replaced, or deleted
-		return 0
-	}
 	v, err := a.cfg.Judge(ctx, t.dir)
 	cpu = time.Duration(v.CPUNS)
 	switch {

@@ -289,3 +289,56 @@ func TestInFlight(t *testing.T) {
 		t.Errorf("holder: %+v", h.Holders[0])
 	}
 }
+
+// TestEvicts: a map has means to drop its entries if a second collection has their keys or values, if it is of a
+// subclass of LinkedHashMap, or of a cache of a library. One plain collection has none.
+func TestEvicts(t *testing.T) {
+	for name, c := range map[string]struct {
+		make func(p *program)
+		want string
+	}{
+		"a map": {func(p *program) { p.Set(p.class("app/Shop", "m"), "m", p.mapOf(p.leak(60))) }, ""},
+		"a map and an order": {func(p *program) {
+			of := p.leak(60)
+			p.Set(p.class("app/Shop", "m"), "m", p.mapOf(of))
+			p.Set(p.class("app/Order", "all"), "all", p.list(of))
+		}, "a second collection with the same elements or keys"},
+		"a map and a linked order": {func(p *program) {
+			of := p.leak(60)
+			p.Set(p.class("app/Shop", "m"), "m", p.mapOf(of))
+			p.Set(p.class("app/Order", "all"), "all", p.linked(of))
+		}, "a second collection with the same elements or keys"},
+		"a third of them in an order": {func(p *program) {
+			of := p.leak(60)
+			p.Set(p.class("app/Shop", "m"), "m", p.mapOf(of))
+			p.Set(p.class("app/Order", "all"), "all", p.list(of[:20]))
+		}, ""},
+		"two fields of one object": {func(p *program) {
+			of := p.leak(60)
+			m := p.class("app/Shop", "m", "last")
+			p.Set(m, "m", p.mapOf(of))
+			p.Set(m, "last", of[59])
+		}, ""},
+		"Caffeine": {func(p *program) {
+			p.Class("com/github/benmanes/caffeine/cache/BoundedLocalCache", "data")
+			b := p.New("com/github/benmanes/caffeine/cache/BoundedLocalCache")
+			p.Set(b, "data", p.mapOf(p.leak(60)))
+			p.Set(p.class("app/Shop", "m"), "m", b)
+		}, "means to drop entries, as a cache of a library"},
+	} {
+		p := newProgram()
+		c.make(p)
+		g, err := Build(p.Listing(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var set []Member
+		for _, o := range p.leaked {
+			set = append(set, Member{o, 1})
+		}
+		what, where := g.Evicts(set)
+		if what != c.want || (where == "") != (what == "") {
+			t.Errorf("%s: %q, %s", name, what, where)
+		}
+	}
+}

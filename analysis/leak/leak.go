@@ -82,6 +82,7 @@ type Verdict struct {
 	What ui.Flow `json:"-"` // classes and place, as a part of a sentence
 
 	queued bool    // the older objects are dead
+	evicts ui.Flow // by what means its collection may drop objects
 	seen   ui.Flow // what share of a suspect's growth is known to have lived, and since when
 }
 
@@ -175,6 +176,9 @@ type Options struct {
 	// Soft says of sites whether a listing of references shows that soft ones alone hold most of their objects. It may
 	// be nil.
 	Soft func([]sites.Key) bool
+	// Evicts says by what means the collection that holds the objects of these sites may drop some, as the end of "It
+	// has"; "" if a listing of references shows none. It may be nil.
+	Evicts func([]sites.Key) ui.Flow
 	// Unreached gives the ids of the samples that the reference listing after a collection did not reach: those are
 	// dead. nil: there is none that says it. The function may be nil, too.
 	Unreached func(gc uint64) map[uint64]bool

@@ -65,7 +65,7 @@ func (l *Report) found() ui.Flow {
 	s += ui.Flowf(" in %s and %s.", ui.Flow(ui.Seconds(l.Window)),
 		ui.Flow(ui.Plural(uint64(l.Collections), "collection")))
 	if leaks == 0 {
-		s += " " + Settle(l.ended)
+		s += " " + Settle(l.Verdicts, l.ended)
 	}
 	return s
 }
@@ -128,7 +128,10 @@ func (v *Verdict) write(w io.Writer) {
 		"growth, %s of the live heap", rate(v.BytesPerSecondLow), rate(v.BytesPerSecondHigh),
 		ui.Flow(ui.Bytes(v.GrownBytes)), ui.Flow(ui.Share(v.Share)), ui.Flow(ui.Share(v.HeapShare))))
 	sure := ui.Flow(ui.Share(v.Confidence)) + " that the growth is not chance"
-	if v.Kind == KindSuspect {
+	switch {
+	case v.evicts != "":
+		sure += "; whether they are dropped later is not known"
+	case v.Kind == KindSuspect:
 		sure += "; whether the objects live is not known"
 	}
 	if v.Kind != KindFills {

@@ -181,6 +181,11 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 		v.Kind = KindFills
 	case s.settled:
 		v.Kind = KindLeak
+		if h.Evicts != nil && !s.queued {
+			if v.evicts = h.Evicts(s.keys); v.evicts != "" {
+				v.Kind, v.Confidence = KindSuspect, min(v.Confidence, maxUnproven)
+			}
+		}
 	default:
 		v.Confidence = min(v.Confidence, maxUnproven)
 	}
@@ -257,8 +262,11 @@ var kinds = map[string]string{KindLeak: "Leak", KindSuspect: "Suspected leak", K
 // Ended says whether a recording's end says that the JVM ended.
 func Ended(end *trace.End) bool { return end != nil && end.Reason == trace.EndDeath }
 
-// Settle says what settles a suspect, of a JVM that has ended or not.
-func Settle(ended bool) ui.Flow {
+// Settle says what settles suspects, of a JVM that has ended or not.
+func Settle(all []Verdict, ended bool) ui.Flow {
+	if !slices.ContainsFunc(all, func(v Verdict) bool { return v.evicts == "" }) {
+		return "To settle it, record for longer, until a cache of this kind would be full."
+	}
 	begin := ui.Flow("To settle it, run")
 	if ended {
 		begin = "To settle it next time, run"
@@ -299,6 +307,9 @@ func (v *Verdict) Proof() ui.Flow {
 	case v.queued:
 		return ui.Flowf("Each of %d collections of old space left more of them; the older ones are dead, as in a "+
 			"queue whose consumer is too slow.", v.Floors)
+	case v.evicts != "":
+		return ui.Flowf("The objects live, but what holds them may be a cache that is not full yet. It has %s. "+
+			"Record until it stops to grow, or look up its limit: a leak goes on.", v.evicts)
 	case v.Kind == KindSuspect && v.seen != "":
 		return v.seen
 	case v.Kind == KindSuspect:

@@ -24,12 +24,13 @@ const (
 	mostOfClass = 0.8
 )
 
-// heldBy gives two functions of sites. The first names what holds most of what they allocated, by a reference listing
+// heldBy gives three functions of sites. The first names what holds most of what they allocated, by a reference listing
 // of a recording: the newest one after a collection whose state is known. In a storm there may be none: then the newest
 // one tells who holds all objects of the classes. It gives "" if there is no listing, if it cannot be read, or if no
-// holder has most of it. The second says whether soft references alone hold most of what is reached of it. The listing
-// is read when the first verdict asks.
-func heldBy(rec *ringstore.Recording) (holder func([]sites.Key) ui.Flow, soft func([]sites.Key) bool) {
+// holder has most of it. The second says whether soft references alone hold most of what is reached of it. The third
+// says by what means what holds them may drop some. The listing is read when the first verdict asks.
+func heldBy(rec *ringstore.Recording) (holder func([]sites.Key) ui.Flow, soft func([]sites.Key) bool,
+	evicts func([]sites.Key) ui.Flow) {
 	load := sync.OnceValues(func() (*retention.Heap, *heap.View) {
 		reaches, done, err := settledReaches(rec)
 		defer done()
@@ -75,7 +76,18 @@ func heldBy(rec *ringstore.Recording) (holder func([]sites.Key) ui.Flow, soft fu
 		h, v := load()
 		return h != nil && v != nil && softly(h.Graph, sampledAt(h, v, keys))
 	}
-	return holder, soft
+	evicts = func(keys []sites.Key) ui.Flow {
+		h, v := load()
+		if h == nil || v == nil {
+			return ""
+		}
+		what, where := h.Graph.Evicts(sampledAt(h, v, keys))
+		if what == "" {
+			return ""
+		}
+		return ui.Flow(what) + " (" + holderFlow(where) + ")"
+	}
+	return holder, soft, evicts
 }
 
 // sampledAt gives the samples of sites that are in a reference listing.

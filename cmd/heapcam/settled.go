@@ -23,8 +23,8 @@ const mostSettled = 4
 // objects were dead. They are read when it asks.
 func leakOptions(rec *ringstore.Recording, least float64) leak.Options {
 	load := sync.OnceValue(func() map[uint64]map[uint64]bool { return unreached(rec) })
-	holder, soft := heldBy(rec)
-	return leak.Options{MinGrowth: least, Holder: holder, Soft: soft,
+	holder, soft, evicts := heldBy(rec)
+	return leak.Options{MinGrowth: least, Holder: holder, Soft: soft, Evicts: evicts,
 		Unreached: func(gc uint64) map[uint64]bool { return load()[gc] }}
 }
 
