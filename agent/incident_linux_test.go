@@ -76,7 +76,8 @@ func TestIncidents(t *testing.T) {
 	if n, size := a.Incidents(); n != 2 || size == 0 || logged() != 3 || status().Incidents != 1 {
 		t.Errorf("%d incidents, %d bytes; %s", n, size, &log)
 	}
-	for _, want := range []string{`"cause":"the heap is exhausted`, `an allocation failed; the JVM ended without an end marker`} {
+	for _, want := range []string{`"cause":"the heap is exhausted`,
+		`an allocation failed; the JVM ended without an end marker`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %s in %s", want, &log)
 		}

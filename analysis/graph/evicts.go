@@ -15,12 +15,14 @@ const (
 )
 
 // caches are packages whose collections drop elements by themselves.
-var caches = [...]string{"com/github/benmanes/caffeine/", "com/google/common/cache/", "org/ehcache/", "net/sf/ehcache/",
-	"org/cache2k/", "com/hazelcast/", "org/infinispan/", "org/springframework/util/ConcurrentLruCache"}
+var caches = [...]string{"com/github/benmanes/caffeine/", "com/google/common/cache/", "org/ehcache/",
+	"net/sf/ehcache/", "org/cache2k/", "com/hazelcast/", "org/infinispan/",
+	"org/springframework/util/ConcurrentLruCache"}
 
 // Evicts says by what means the collection that holds a set of objects may drop some of them: the end of "It has", and
-// a path or a class; what is "" if none shows. A map with a bound needs an order in which it drops its entries: a second collection with the same
-// keys or values, a subclass of LinkedHashMap, or a library. What is in one plain collection has no means of its own.
+// a path or a class; what is "" if none shows. A map with a bound needs an order in which it drops its entries: a
+// second collection with the same keys or values, a subclass of LinkedHashMap, or a library. What is in one plain
+// collection has no means of its own.
 func (g *Graph) Evicts(set []Member) (what string, where ui.Text) {
 	of := map[uint32]int{} // an object of the way from a cell to a member: the member
 	cells := map[int][2]uint32{}
