@@ -35,6 +35,20 @@ func TestDumped(t *testing.T) {
 // dumped gives a recording with a reference listing, and the file of dominators of a heap dump of the same moment.
 func dumped(t *testing.T, major int, gc string) (dir, dominators string) {
 	t.Helper()
+	dir, dump := dumpedByJcmd(t, major, gc)
+	dominators = filepath.Join(filepath.Dir(dump), "dominators")
+	java := filepath.Join(jdk(t, major), "bin", "java")
+	out, err := exec.Command(java, "-Xmx1g", "-cp", heapLibrary, "../../bench/compare/Dominators.java", dump,
+		dominators).CombinedOutput()
+	if err != nil {
+		t.Fatalf("java: %v\n%s", err, out)
+	}
+	return dir, dominators
+}
+
+// dumpedByJcmd gives a recording with a reference listing, and a heap dump: all threads waited in between.
+func dumpedByJcmd(t *testing.T, major int, gc string) (dir, dump string) {
+	t.Helper()
 	d := newDaemon(t)
 	d.start(t)
 	in, w, err := os.Pipe()
@@ -49,20 +63,16 @@ func dumped(t *testing.T, major int, gc string) (dir, dominators string) {
 	awaitSession(t, d)
 	var got referencesReply
 	heapcamJSON(t, &got, "references", "--max-reference-pause", "20s", "--socket", d.sock, r.pidText())
-	tmp := t.TempDir()
-	dump, dominators := filepath.Join(tmp, "heap.hprof"), filepath.Join(tmp, "dominators")
-	run := func(name string, args ...string) {
-		t.Helper()
-		if out, err := exec.Command(filepath.Join(jdk(t, major), "bin", name), args...).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", name, err, out)
-		}
+	dump = filepath.Join(t.TempDir(), "heap.hprof")
+	out, err := exec.Command(filepath.Join(jdk(t, major), "bin", "jcmd"), r.pidText(), "GC.heap_dump", "-all",
+		dump).CombinedOutput() // without -all it would collect before
+	if err != nil {
+		t.Fatalf("jcmd: %v\n%s", err, out)
 	}
-	run("jcmd", r.pidText(), "GC.heap_dump", "-all", dump) // without -all it would collect before
 	fmt.Fprintln(w)
 	r.wait(t)
 	d.stop(t)
-	run("java", "-Xmx1g", "-cp", heapLibrary, "../../bench/compare/Dominators.java", dump, dominators)
-	return got.Dir, dominators
+	return got.Dir, dump
 }
 
 // compareDumped compares retained sizes.

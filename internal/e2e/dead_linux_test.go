@@ -1,0 +1,178 @@
+package e2e
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heapcam/heapcam/analysis/graph"
+	"github.com/heapcam/heapcam/internal/tiers"
+	"github.com/heapcam/heapcam/trace/references"
+)
+
+//go:embed native/tags.c
+var tagsLibrary string
+
+// What Dying plants, and how it is reached then.
+var planted = map[string]graph.Level{
+	"Dead": graph.Unreached, "DeadRing": graph.Unreached, "WeaklyHeld": graph.Weakly, "PhantomHeld": graph.Weakly,
+	"StronglyHeld": graph.Kept, "SoftlyHeld": graph.Kept, "Final": graph.Kept,
+	"Local": graph.Kept, "OnStack": graph.Kept, "Global": graph.Kept, "WeakGlobal": graph.Unreached,
+}
+
+// hidden are objects that only roots hold which JVMTI does not show: threads of the JVM itself, an argument of a native
+// method, and a reference of the launcher. At most so many of a class survive a round.
+var hidden = map[string]int{"java/lang/Thread": 2, "java/lang/Thread$FieldHolder": 2, "java/lang/String": 3, "[B": 3,
+	"java/lang/Object": 2, "[Ljava/lang/Object;": 1}
+
+// TestDead has JVMs whose threads all wait list their references, and then collect all garbage. JVMTI has tagged all
+// objects by their addresses before. Objects that are held in one way alone are called what that way says. No object
+// that a complete listing calls dead survives the collection, except for what hidden names. A listing that is not
+// complete calls nothing dead. Full tests have 102 rounds.
+func TestDead(t *testing.T) {
+	tiers.Gate(t, "objects called dead and the collection that follows")
+	t.Parallel()
+	rounds := 2
+	if full {
+		rounds = 17
+	}
+	eachPair(t, []int{17, 25}, collectors, func(t *testing.T, major int, gc string) {
+		listings, survivors := collected(t, major, gc, rounds)
+		var sum deaths
+		for i, l := range listings {
+			if complete := len(l.Missing) == 0; complete != (major == 25) {
+				t.Errorf("missing: %q", l.Missing)
+			}
+			sum.hold(t, l, survivors[i])
+		}
+		t.Logf("%d rounds: %+v", rounds, sum)
+	})
+	t.Run("virtual", func(t *testing.T) {
+		listings, _ := collected(t, 25, "G1", 1, "virtual")
+		if len(listings[0].Missing) == 0 {
+			t.Error("the stacks of virtual threads are missing, and the listing does not say so")
+		}
+	})
+}
+
+// collected gives a listing of each round, and the addresses in it of what survived the collection that followed.
+func collected(t *testing.T, major int, gc string, rounds int, more ...string) ([]*references.Listing,
+	[]map[uint64]bool,
+) {
+	t.Helper()
+	home := jdk(t, major)
+	lib := compiled(t, "libtags.so", tagsLibrary, "-I"+filepath.Join(home, "include"),
+		"-I"+filepath.Join(home, "include", "linux"))
+	d := newDaemon(t)
+	d.start(t)
+	in, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	files := filepath.Join(t.TempDir(), "survivors")
+	p := program{major: major, gc: gc, heap: "128m", main: "Dying", args: append([]string{lib, files}, more...),
+		opts: []string{d.withProbe(t, "")}, stdin: in}
+	r := p.plain(t)
+	in.Close()
+	await(t, "the program is ready", func() bool { return strings.Contains(r.stdout.String(), "ready") })
+	awaitSession(t, d)
+	var got referencesReply
+	for round := range rounds {
+		for _, c := range "fts" {
+			if c == 's' {
+				heapcamJSON(t, &got, "references", "--max-reference-pause", "20s", "--socket", d.sock, r.pidText())
+				jcmd := filepath.Join(home, "bin", "jcmd")
+				if out, err := exec.Command(jcmd, r.pidText(), "GC.run").CombinedOutput(); err != nil {
+					t.Fatalf("jcmd: %v\n%s", err, out)
+				}
+			}
+			fmt.Fprintf(w, "%c", c)
+			did := fmt.Sprintf("did %c%d\n", c, round+1)
+			await(t, did, func() bool { return strings.Contains(r.stdout.String(), did) })
+		}
+	}
+	fmt.Fprint(w, "e")
+	r.wait(t)
+	d.stop(t)
+	all, of := referenceListings(t, got.Dir)
+	if len(all) != rounds {
+		t.Fatalf("%d listings, %d torn, %d refused", len(all), of.torn, of.refused)
+	}
+	survivors := make([]map[uint64]bool, rounds)
+	for i := range survivors {
+		b, err := os.ReadFile(files + fmt.Sprint(i+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		survivors[i] = map[uint64]bool{}
+		for line := range strings.Lines(string(b)) {
+			var a int64
+			fmt.Sscan(line, &a)
+			survivors[i][uint64(a)] = true
+		}
+	}
+	return all, survivors
+}
+
+// deaths counts objects over rounds.
+type deaths struct{ objects, kept, weakly, dead, survived, weaklySurvived int }
+
+// hold holds one listing against what survived.
+func (d *deaths) hold(t *testing.T, l *references.Listing, survivors map[uint64]bool) {
+	t.Helper()
+	levels, err := graph.Levels(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete := len(l.Missing) == 0
+	address := func(i int) uint64 { return l.Base + uint64(l.Addr[i])*8 }
+	found, wrong, left := map[string]int{}, map[string]int{}, map[string]int{}
+	for i, level := range levels {
+		d.objects++
+		lives := survivors[address(i)]
+		name := l.Shape(i).Name
+		switch level {
+		case graph.Kept:
+			d.kept++
+		case graph.Weakly:
+			d.weakly++
+			if lives {
+				d.weaklySurvived++
+				wrong["weakly "+name]++
+			}
+		case graph.Unreached:
+			d.dead++
+			if lives {
+				d.survived++
+				if complete {
+					left[name]++
+				}
+			}
+		}
+		plant, ok := strings.CutPrefix(name, "Dying$")
+		want, told := planted[plant]
+		if !ok || !told {
+			continue
+		}
+		found[plant]++
+		if level != want {
+			wrong[fmt.Sprintf("%s is %d, not %d", plant, level, want)]++
+		}
+	}
+	for name, n := range left {
+		if n > hidden[name] {
+			t.Errorf("%d objects of %s were called dead, and survived", n, name)
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(wrong)) {
+		t.Errorf("%s: %d", k, wrong[k])
+	}
+	t.Logf("planted: %v", found)
+}
