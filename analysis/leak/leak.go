@@ -82,6 +82,7 @@ type Verdict struct {
 	What ui.Flow `json:"-"` // classes and place, as a part of a sentence
 
 	queued bool    // the older objects are dead
+	once   bool    // it lives, but nothing shows that it grows further
 	evicts ui.Flow // by what means its collection may drop objects
 	seen   ui.Flow // what share of a suspect's growth is known to have lived, and since when
 }

@@ -148,6 +148,9 @@ func (h *detector) between(s *history.Series, c *curve) (grows, slows bool) {
 		return false, false
 	}
 	was, now := c.samples[mid], max(0, c.samples[last]-c.samples[mid])
+	if h.entriesSlow(s, c, c.t[mid]) {
+		return false, false
+	}
 	slows = true
 	for _, clock := range []func(float64) float64{h.clockTime, h.AllocatedAt} {
 		begin, half, end := clock(from), clock(c.t[mid]), clock(c.t[last])
@@ -159,6 +162,37 @@ func (h *detector) between(s *history.Series, c *curve) (grows, slows bool) {
 		slows = slows && stats.BinomialAtMost(was+now, now, q) < slowChance
 	}
 	return grows && now >= minSamples, slows && !grows
+}
+
+// entriesSlow says whether the entries of the JDK's maps, which came as fast as the objects of a site, came clearly
+// slower after a time than before, by time and by the bytes that the program allocated. Their number is exact, where
+// samples may be too few: in a map of bounded keys ever more keys are there already.
+func (h *detector) entriesSlow(s *history.Series, c *curve, at float64) bool {
+	n, k := len(h.Times), float64(s.LiveSamples)
+	grown, _ := h.held(s, c.t, envelope(c.v))
+	i, _ := slices.BinarySearch(h.Times, at)
+	if i == 0 || i >= n-1 || len(h.tables.nodes) != n {
+		return false
+	}
+	for f := range softReferences {
+		if !h.like(f, grown, c.t[len(c.t)-1]-c.t[0], k) {
+			continue
+		}
+		v := make([]float64, n)
+		for j := range v {
+			v[j] = float64(h.tables.nodes[j][f])
+		}
+		v = envelope(v)
+		was, now, slow := v[i]-v[0], v[n-1]-v[i], true
+		for _, clock := range []func(float64) float64{h.clockTime, h.AllocatedAt} {
+			begin, mid, end := clock(h.Times[0]), clock(h.Times[i]), clock(h.Times[n-1])
+			slow = slow && was > 0 && mid > begin && end > mid && now/(end-mid) < steady*was/(mid-begin)
+		}
+		if slow {
+			return true
+		}
+	}
+	return false
 }
 
 // queue says of a site whose older objects are dead whether it is a queue whose consumer is too slow: p is the

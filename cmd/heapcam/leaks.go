@@ -69,6 +69,11 @@ func (o *leaksOptions) run(c *cobra.Command, path string) error {
 		path = dir
 	}
 	rec, err := openReading(path)
+	if exitCode(err) == exitNotFound { // an agent may record into a folder of its own
+		if dir := recordedIn(c.Context(), o.socket, path); dir != "" {
+			rec, err = openReading(dir)
+		}
+	}
 	if err != nil {
 		return err
 	}

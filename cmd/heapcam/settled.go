@@ -138,6 +138,23 @@ func spacesAfter(rec *ringstore.Recording, gc uint64) (*heap.View, []heap.SpaceA
 	return r.View(), spaces
 }
 
+// recordedIn asks the agent, if there is one, for the folder of the recording of a JVM; "" if it does not record it.
+func recordedIn(ctx context.Context, socket, jvm string) string {
+	cl, err := dialAgent(socket)
+	if err != nil {
+		return ""
+	}
+	st, err := cl.Status(ctx)
+	if err != nil {
+		return ""
+	}
+	s, err := pick(st.JVMs, jvm)
+	if err != nil {
+		return ""
+	}
+	return s.Dir
+}
+
 // settle has the agent take a reference listing of a JVM that it records, and gives the folder of the recording.
 func settle(ctx context.Context, socket, jvm string) (dir string, err error) {
 	cl, err := dialAgent(socket)
