@@ -151,7 +151,8 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 	v := Verdict{Kind: KindSuspect, Members: []Member{}, Confidence: min(1-s.p, maxConfidence), BytesPerSecond: s.slope,
 		BytesPerSecondLow: s.low, BytesPerSecondHigh: s.high, GrownBytes: uint64(max(0, s.grown)),
 		LiveSamples: int(s.samples), PValue: s.p, Test: s.test, Against: "time", Floors: s.floors,
-		Reached: s.settled && h.listings > 0, queued: s.queued, seen: h.proven(r.Symbols, &s.growth), once: s.once && !s.queued,
+		Reached: s.settled && h.listings > 0, queued: s.queued, once: s.once && !s.queued,
+		seen:      h.proven(r.Symbols, &s.growth),
 		OnsetFrom: collection.Wall(r.Symbols, uint64(max(0, s.onset[0])*1e9)),
 		OnsetTo:   collection.Wall(r.Symbols, uint64(max(0, s.onset[1])*1e9)), Thread: threadOf(r, h, s.keys)}
 	for _, m := range s.members[:min(len(s.members), most)] {
@@ -274,8 +275,8 @@ func Settle(all []Verdict, ended bool) ui.Flow {
 	begin += " `heapcam leaks --settle JVM`"
 	switch once := !slices.ContainsFunc(all, func(v Verdict) bool { return !v.once && v.evicts == "" }); {
 	case once && ended:
-		return begin + " twice, ten minutes or more apart, while an agent records the JVM: two short stops show whether " +
-			"it grows further."
+		return begin + " twice, ten minutes or more apart, while an agent records the JVM: two short stops show " +
+			"whether it grows further."
 	case once:
 		return begin + " once more, ten minutes or more after the last one: it shows whether it grows further."
 	}
