@@ -85,9 +85,13 @@ func TestProfiles(t *testing.T) {
 	}
 	var all []target
 	await(t, "a profile", func() bool {
+		a, err := http.Get(address + "/profiles/targets")
+		if err != nil { // the agent does not listen yet
+			return false
+		}
+		defer a.Body.Close()
 		all = nil
-		_, b := getBody(t, address+"/profiles/targets")
-		return json.Unmarshal(b, &all) == nil && len(all) == 1
+		return json.NewDecoder(a.Body).Decode(&all) == nil && len(all) == 1
 	})
 	labels := all[0].Labels
 	if labels["service_name"] != "shop" || len(labels) > 8 {
