@@ -71,8 +71,10 @@ type DiffReport struct {
 	Exact  bool     `json:"exact"`
 	// Lost are the objects after To of which the identity was lost by full collections in between: they may be
 	// permanent or born.
-	Lost uint64  `json:"identity_lost"`
-	Tree *Change `json:"tree"`
+	Lost uint64 `json:"identity_lost"`
+	// MayFill says that int[] and java.lang.Object may be fillers of G1, which the figures contain.
+	MayFill bool    `json:"may_fill,omitempty"`
+	Tree    *Change `json:"tree"`
 
 	bySpace bool
 }
@@ -236,7 +238,7 @@ func (d *differ) report(r *heap.View, c1, c2 *heap.Collection, f1, f2 []heap.Fol
 		return nil, err
 	}
 	rep := &DiffReport{Schema: "heapcam.diff/1", From: momentOf(r.Symbols, c1), To: momentOf(r.Symbols, c2),
-		Exact: true, bySpace: d.bySpace}
+		Exact: true, MayFill: fills(r.Symbols), bySpace: d.bySpace}
 	for _, b := range d.by {
 		rep.By = append(rep.By, b.Name)
 	}

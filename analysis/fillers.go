@@ -19,8 +19,12 @@ const namedFillers = 20
 // mayFill says whether objects of a class may be fillers: before JDK 20 G1 fills the gaps that it leaves with int[] and
 // java.lang.Object, which nothing tells from those of the program. But only the program's are sampled.
 func mayFill(r *heap.Symbols, c sites.Class) bool {
-	return r.JVM.Collector == trace.CollectorG1 && r.JVM.Major < namedFillers &&
-		(c.Name == "int[]" || c.Name == "java.lang.Object")
+	return fills(r) && (c.Name == "int[]" || c.Name == "java.lang.Object")
+}
+
+// fills says whether the collector fills gaps with objects of such classes.
+func fills(r *heap.Symbols) bool {
+	return r.JVM.Collector == trace.CollectorG1 && r.JVM.Major < namedFillers
 }
 
 // grownSamples is by how much the samples of a class stand for more.

@@ -24,6 +24,9 @@ func TestFillers(t *testing.T) {
 		r := heap.NewReplay(&analysistest.Source{})
 		r.JVM.Major, r.JVM.Collector = c.major, c.collector
 		r.Types[1] = trace.Type{ID: 1, Name: c.class}
+		if want := c.major < 20 && c.collector == trace.CollectorG1; fills(r.Symbols) != want {
+			t.Errorf("%+v: fills is %v", c, !want)
+		}
 		rep, k := &Report{}, sites.ClassOf(r.Symbols, 1)
 		now := []heap.Count{{}, {Objects: 10, Bytes: 1000}}
 		rep.grown(r.Symbols, nil, now, map[sites.Class]grownSamples{k: {6, 600}})

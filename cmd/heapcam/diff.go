@@ -230,6 +230,9 @@ func (o *diffOptions) write(w io.Writer, d *analysis.DiffReport) {
 	if counted(d.Tree) {
 		legend += " Sites are estimated and types are counted, so the sites of a type need not add up to it."
 	}
+	if d.MayFill {
+		legend += " int[] and java.lang.Object are upper bounds: G1 of this JDK fills gaps with such objects."
+	}
 	if d.Tree.DeadAfter != nil {
 		legend += " GARBAGE: what nothing keeps alive at the second, but was not collected yet."
 	}
