@@ -17,10 +17,23 @@ import (
 	"github.com/heapcam/heapcam/ringstore"
 )
 
+// whoHolds gives what heapcam prints of the references of a recording.
+func whoHolds(t *testing.T, dir string) (given [][]byte) {
+	for _, verb := range [][]string{{"holders", "--class", "Secrets", dir}, {"dominators", dir},
+		{"paths", "--class", "Secrets", dir}} {
+		out, errs, code := heapcam(t, verb...)
+		if code != 0 {
+			t.Errorf("%v: status %d: %s", verb, code, errs)
+		}
+		given = append(given, []byte(out), []byte(errs))
+	}
+	return given
+}
+
 // TestSecrets plants secrets in field values, strings, arrays, environment, system properties, arguments and the name
 // of a thread of a program that is recorded with every object and every allocation, and looks for them in all that
-// heapcam keeps and tells: the recording as it is stored and decompressed, the shared ring, the agent's folder, log and
-// status, a pull, a support bundle.
+// heapcam keeps and tells: the recording with a reference listing as it is stored and decompressed, the shared ring,
+// the agent's folder, log and status, a support bundle, and who holds the objects.
 func TestSecrets(t *testing.T) {
 	needReader(t)
 	for _, names := range []string{"folded", "off", "full"} {
@@ -48,6 +61,8 @@ func TestSecrets(t *testing.T) {
 				return false
 			})
 			var given [][]byte
+			var listing referencesReply
+			heapcamJSON(t, &listing, "references", "--max-reference-pause", "20s", "--socket", d.sock, r.pidText())
 			rings, _ := filepath.Glob(filepath.Join(d.rings, "*", "*.ring"))
 			for _, ring := range rings {
 				b, err := os.ReadFile(ring)
@@ -69,6 +84,7 @@ func TestSecrets(t *testing.T) {
 			r.end(t, file)
 			d.stop(t)
 			given = append(given, []byte(d.stderr.String()), unpacked(t, bundle))
+			given = append(given, whoHolds(t, s.Dir)...)
 			decoded := []byte(nil)
 			rec, err := ringstore.OpenRecording(s.Dir)
 			if err != nil {
@@ -96,7 +112,7 @@ func TestSecrets(t *testing.T) {
 				t.Fatal(err)
 			}
 			// What must be there, or nothing is looked through at all.
-			for _, want := range []string{"LSecrets;", "Secrets.java", "visible-7f3a"} {
+			for _, want := range []string{"LSecrets;", "Secrets.java", "visible-7f3a", "kept", "elementData"} {
 				if !bytes.Contains(decoded, []byte(want)) {
 					t.Errorf("the recording has no %s", want)
 				}

@@ -114,7 +114,6 @@ public class Dying {
 
     static void fill(int round) throws Exception {
         for (Object t : virtual) if (t != null && random.nextInt(2) == 0) LockSupport.unpark((Thread) t);
-        held.clear();
         virtual.clear();
         change();
         if (startVirtual != null) {
