@@ -129,7 +129,7 @@ func (g *Graph) search() []cell {
 
 // rooted says whether root r gives object t its reach, and keeps it alive.
 func (g *Graph) rooted(r int, t uint32) bool {
-	return g.level[t] <= levelFinal && plain(rootLevel(g.roots[r].Kind)) == plain(g.level[t])
+	return g.level[t] <= levelFinal && plain(rootLevel(g.roots[r])) == plain(g.level[t])
 }
 
 // descend counts the edges of c up to one that leads to an object without a node, and gives that object + 1, or 0.

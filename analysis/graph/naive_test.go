@@ -23,7 +23,7 @@ func newNaive(l *references.Listing) *naive {
 	var all []weighted
 	for _, r := range l.Roots {
 		if to := l.Find(r.Target); to >= 0 {
-			all = append(all, weighted{-1, to, plain(rootLevel(r.Kind))})
+			all = append(all, weighted{-1, to, plain(rootLevel(r))})
 		}
 	}
 	for i := range l.Addr {

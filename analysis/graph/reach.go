@@ -20,12 +20,15 @@ var levelStrength = [unreached + 1]references.Strength{references.Strong, refere
 var strengthLevel = [references.Strengths]uint8{references.Strong: levelStrong, references.Soft: levelSoft,
 	references.Final: levelFinal, references.Weak: levelWeak, references.Phantom: levelPhantom}
 
-// rootLevel gives the level of what a root holds.
-func rootLevel(k references.RootKind) uint8 {
+// rootLevel gives the level of what a root holds. A word of a stack that may be a reference has neither thread nor
+// method. It keeps its object alive, but where anything else holds the object, it is not named.
+func rootLevel(r references.Root) uint8 {
 	switch {
-	case k == references.JNIWeak:
+	case r.Kind == references.JNIWeak:
 		return levelWeak
-	case passing(k):
+	case r.Kind == references.StackLocal && r.Thread == "" && r.Class == "" && r.Method == "":
+		return levelFinal
+	case passing(r.Kind):
 		return levelFrame
 	}
 	return levelStrong
@@ -45,7 +48,7 @@ func (g *Graph) reach() {
 	queue := make([]uint32, 0, n)
 	var waiting [unreached][]step
 	for r, to := range g.target {
-		l := rootLevel(g.roots[r].Kind)
+		l := rootLevel(g.roots[r])
 		waiting[l] = append(waiting[l], step{to, uint32(n + 1 + r)})
 	}
 	for l := range uint8(unreached) {

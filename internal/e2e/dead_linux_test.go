@@ -27,15 +27,9 @@ var planted = map[string]graph.Level{
 	"Local": graph.Kept, "OnStack": graph.Kept, "Global": graph.Kept, "WeakGlobal": graph.Unreached,
 }
 
-// hidden are objects that only roots hold which JVMTI does not show: threads of the JVM itself, an argument of a native
-// method, and a reference of the launcher. At most so many of a class survive a round.
-var hidden = map[string]int{"java/lang/Thread": 2, "java/lang/Thread$FieldHolder": 2, "java/lang/String": 3, "[B": 3,
-	"java/lang/Object": 2, "[Ljava/lang/Object;": 1}
-
 // TestDead has JVMs whose threads all wait list their references, and then collect all garbage. JVMTI has tagged all
 // objects by their addresses before. Objects that are held in one way alone are called what that way says. No object
-// that a complete listing calls dead survives the collection, except for what hidden names. A listing that is not
-// complete calls nothing dead. Full tests have 102 rounds.
+// that a listing calls dead survives the collection, and each listing is complete. Full tests have 102 rounds.
 func TestDead(t *testing.T) {
 	tiers.Gate(t, "objects called dead and the collection that follows")
 	t.Parallel()
@@ -47,7 +41,7 @@ func TestDead(t *testing.T) {
 		listings, survivors := collected(t, major, gc, rounds)
 		var sum deaths
 		for i, l := range listings {
-			if complete := len(l.Missing) == 0; complete != (major == 25) {
+			if len(l.Missing) != 0 {
 				t.Errorf("missing: %q", l.Missing)
 			}
 			sum.hold(t, l, survivors[i])
@@ -55,9 +49,13 @@ func TestDead(t *testing.T) {
 		t.Logf("%d rounds: %+v", rounds, sum)
 	})
 	t.Run("virtual", func(t *testing.T) {
-		listings, _ := collected(t, 25, "G1", 1, "virtual")
-		if len(listings[0].Missing) == 0 {
-			t.Error("the stacks of virtual threads are missing, and the listing does not say so")
+		listings, survivors := collected(t, 25, "G1", 2, "virtual")
+		var sum deaths
+		for i, l := range listings {
+			if len(l.Missing) != 0 {
+				t.Errorf("missing: %q", l.Missing)
+			}
+			sum.hold(t, l, survivors[i])
 		}
 	})
 }
@@ -137,7 +135,6 @@ func (d *deaths) hold(t *testing.T, l *references.Listing, survivors map[uint64]
 	if err != nil {
 		t.Fatal(err)
 	}
-	complete := len(l.Missing) == 0
 	address := func(i int) uint64 { return l.Base + uint64(l.Addr[i])*8 }
 	finalized := 0
 	found, wrong, left := map[string]int{}, map[string]int{}, map[string]int{}
@@ -158,9 +155,7 @@ func (d *deaths) hold(t *testing.T, l *references.Listing, survivors map[uint64]
 			d.dead++
 			if lives {
 				d.survived++
-				if complete {
-					left[name]++
-				}
+				left[name]++
 			}
 		}
 		plant, ok := strings.CutPrefix(name, "Dying$")
@@ -175,9 +170,7 @@ func (d *deaths) hold(t *testing.T, l *references.Listing, survivors map[uint64]
 		}
 	}
 	for name, n := range left {
-		if n > hidden[name] {
-			t.Errorf("%d objects of %s were called dead, and survived", n, name)
-		}
+		t.Errorf("%d objects of %s were called dead, and survived", n, name)
 	}
 	for _, k := range slices.Sorted(maps.Keys(wrong)) {
 		t.Errorf("%s: %d", k, wrong[k])

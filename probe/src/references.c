@@ -77,7 +77,7 @@ static struct sizes sizes_for(uint64_t used) {
             MAX_TYPES * (sizeof(struct refmap) + sizeof(struct reftype)) +
             REF_CLASSES * (sizeof(struct refclass) + 2 * 4) + 2 * REF_BLOCKS * 4 +
             REF_EXTRA * sizeof(struct refextra) + paged(REF_ROOTS * sizeof(struct refroot)) +
-            paged(REF_REPEATS * 8) + 16 * PAGE;
+            paged(REF_REPEATS * 8) + (REF_MAYBES + REF_SEEN) * 4 + 16 * PAGE;
     return z;
 }
 
@@ -97,6 +97,8 @@ static struct refs *make(const struct sizes *z, void **map) {
     r->part = carve(&at, z->parts * sizeof *r->part, all), r->part_end = r->part + z->parts;
     r->root = carve(&at, REF_ROOTS * sizeof *r->root, all);
     r->repeats = carve(&at, REF_REPEATS * 8, all);
+    r->maybe = carve(&at, REF_MAYBES * 4, all);
+    r->seen = carve(&at, REF_SEEN * 4, all);
     r->raw = carve(&at, REF_CLASSES * 8, some), r->raw_end = r->raw + REF_CLASSES;
     r->map = carve(&at, MAX_TYPES * sizeof *r->map, some);
     r->type = carve(&at, MAX_TYPES * sizeof *r->type, some);

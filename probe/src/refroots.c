@@ -14,6 +14,7 @@
 #include "options.h"
 #include "os.h"
 #include "reforacle.h"
+#include "refstores.h"
 #include "storm.h"
 #include "vmstructs.h"
 
@@ -34,7 +35,9 @@ static void begin_stop(struct refstop *s) {
     const uint64_t cpu = cpu_ns();
     s->understood = guarded(refwalk_all, s->refs);
     s->what = violated, s->where = violated_at;
-    s->walk = cpu_ns() - cpu, s->all = now_ns() - s->begin;
+    s->walk = cpu_ns() - cpu;
+    if (s->understood) s->stores = refstores_read(s->refs), s->stacks = refstores_stacks(s->refs);
+    s->all = now_ns() - s->begin;
     if (s->known) s->known_at = rd64((void *)((uintptr_t)s->known & ~7ull)); // the world stands still
 }
 
@@ -79,13 +82,14 @@ static jint JNICALL each_root(jvmtiHeapReferenceKind k, const jvmtiHeapReference
     if (!s->walked) begin_stop(s);
     if (!s->understood || r->late || r->full) return JVMTI_VISIT_ABORT;
     if (++s->calls % 1024 == 0 && now_ns() > r->until) return s->cut = true, JVMTI_VISIT_ABORT;
-    if (k == JVMTI_HEAP_REFERENCE_SYSTEM_CLASS && stops_at_classes()) return s->others_cut = true, JVMTI_VISIT_ABORT;
+    if (k == JVMTI_HEAP_REFERENCE_SYSTEM_CLASS && stops_at_classes()) return JVMTI_VISIT_ABORT;
     // The mirrors of classes come from their loaders, in the walk.
     if (k == JVMTI_HEAP_REFERENCE_SYSTEM_CLASS) return 0;
     // HotSpot keeps the object two words before its tag, on the stack; whether it does, the known object shows.
     const uint64_t a = ((const uint64_t *)tag)[-2];
     if (a == s->known_at && k == JVMTI_HEAP_REFERENCE_JNI_GLOBAL) return s->found++, 0;
     if (a - (uint64_t)vm.heap_base >= vm.heap_bytes || a & (vm.align - 1)) return s->odd++, 0;
+    if (k == JVMTI_HEAP_REFERENCE_THREAD && s->stores) return 0; // it is among them
     struct refroot x = root_of(k, i);
     x.target = (uint32_t)WORD(a) + 1;
     if (is_repeat(r, &x)) return 0;
@@ -117,6 +121,7 @@ void refroots_stop(JNIEnv *jni, struct refstop *s) {
     jobject o = k ? (*jni)->AllocObject(jni, k) : NULL;
     s->known = o ? (*jni)->NewGlobalRef(jni, o) : NULL;
     (*jni)->ExceptionClear(jni);
+    (void)refstores_find(s->known);
     s->oracle = opt.oracle && reforacle_begin();
     (*jvmti)->FollowReferences(jvmti, 0, NULL, NULL, &cb, s);
     if (s->oracle && s->understood && !s->refs->late && !s->refs->full) reforacle_compare(s->refs);
@@ -132,6 +137,7 @@ void refroots_stop(JNIEnv *jni, struct refstop *s) {
             if (r->root[i].kind == HC_RR_LOADER) r->root[n++] = r->root[i];
         r->roots = n;
     }
+    if (s->understood) refstores_settle(r);
 }
 
 void refroots_missing(const struct refstop *s, bool kinds, char *to, size_t n) {
@@ -143,11 +149,12 @@ void refroots_missing(const struct refstop *s, bool kinds, char *to, size_t n) {
         {!s->found || s->odd, "roots but classes: this JVM does not show which objects they are"},
         {s->cut, "some roots: the time that the listing may take was over"},
         {r->roots_full, "some roots: there are more than a listing can hold"},
-        {s->others_cut, "roots of the JVM itself that are neither classes, threads nor JNI references"},
+        {!s->stores, "roots of the JVM itself that are neither classes, threads nor JNI references"},
         {r->extras_full, "some classes of class loaders"},
         {r->no_resolved, "constants of classes that have been resolved"},
         {!kinds, "referents of soft, weak, final and phantom references"},
-        {r->chunks != 0, "stacks of virtual threads that are not running"},
+        {r->maybes_full && r->chunks, "stacks of virtual threads that are not running"},
+        {!s->stacks || r->maybes_full, "what frames hold besides their variables"},
         {r->odd_mirrors != 0, "statics of some classes"},
     };
     size_t at = 0;

@@ -22,8 +22,9 @@ struct refstop {
     jobject known;        // a JNI global: its object must be among the roots
     uint64_t known_at;    // its address
     uint64_t calls, found, odd; // callbacks; those that named it, that named no address of the heap
-    bool oracle;          // a test's: JVMTI follows all references, too
-    bool cut, others_cut; // roots left out: time or room was spent, those that JVMTI names last
+    bool oracle; // a test's: JVMTI follows all references, too
+    bool cut;    // roots left out: time or room was spent
+    bool stores, stacks; // roots that JVMTI does not show are there; what frames hold besides their variables
 };
 void refroots_stop(JNIEnv *jni, struct refstop *s);
 // What a listing lacks, one thing a line; kinds: the kinds of Reference are known.

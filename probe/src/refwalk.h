@@ -48,6 +48,7 @@ struct refroot {
 };
 
 enum { REF_CLASSES = 1 << 20, REF_BLOCKS = 1 << 20, REF_EXTRA = 1 << 20, REF_ROOTS = 1 << 17, REF_REPEATS = 1 << 14 };
+enum { REF_MAYBES = 1 << 18, REF_SEEN = 1 << 14 };
 enum { REF_PART_TOKENS = 64 << 10, REF_PART_SLOTS = 32 << 10 }; // about: the object that exceeds them is the last
 struct refs {
     // memory; its bounds
@@ -63,14 +64,16 @@ struct refs {
     struct refextra *extra;
     struct refroot *root;
     uint64_t *repeats;
+    uint32_t *maybe, *seen; // what stacks may refer to: words + 1; the newest of them
     struct heapmap heap;
 
     uint64_t until;    // now_ns() at which the walk ends
     uint64_t prev_end; // word behind the last object
     uint64_t tokens, slots, objects, chunks, odd_mirrors;
-    uint32_t parts, raws, types, classes, blocks, extras, roots;
+    uint32_t parts, raws, types, classes, blocks, extras, roots, maybes;
     bool late, full;                // it took too long, did not fit
     bool extras_full, roots_full;   // the same of these alone
+    bool maybes_full;
     bool no_referents, no_resolved; // left out
 };
 
@@ -80,6 +83,9 @@ bool refwalk_know_references(JNIEnv *jni);   // not in a pause: how the JVM mark
 void refwalk_all(void *arg);
 uint32_t refwalk_class(const struct refs *r, const char *klass); // 0: none
 bool refwalk_klass_of(jclass k, uint64_t *klass);                // not in a pause: HotSpot's own of a mirror
+
+// In the stop: adds what the words of a stack from lo to hi may refer to. They may also be numbers.
+void refwalk_maybe(struct refs *r, uint64_t lo, uint64_t hi);
 
 // From what objects have (narrow) to words from the heap base + 1; null, and what leads out of the heap: 0.
 void refwalk_know_words(void);
