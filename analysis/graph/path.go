@@ -219,6 +219,8 @@ func RootText(r *references.Root) ui.Text {
 	switch {
 	case r.Thread != "" && r.Kind == references.ThreadRoot:
 		t = ui.Sprintf("(thread %q)", ui.Name(r.Thread))
+	case guessed(*r):
+		return "(a word on a stack, perhaps a reference)"
 	case r.Thread != "":
 		t = ui.Sprintf("(%s of thread %q)", r.Kind, ui.Name(r.Thread))
 	}

@@ -20,13 +20,18 @@ var levelStrength = [unreached + 1]references.Strength{references.Strong, refere
 var strengthLevel = [references.Strengths]uint8{references.Strong: levelStrong, references.Soft: levelSoft,
 	references.Final: levelFinal, references.Weak: levelWeak, references.Phantom: levelPhantom}
 
-// rootLevel gives the level of what a root holds. A word of a stack that may be a reference has neither thread nor
-// method. It keeps its object alive, but where anything else holds the object, it is not named.
+// guessed says that a root is a word on a stack that may be a reference: it has neither thread nor method.
+func guessed(r references.Root) bool {
+	return r.Kind == references.StackLocal && r.Thread == "" && r.Class == "" && r.Method == ""
+}
+
+// rootLevel gives the level of what a root holds. A guessed one keeps its object alive, but where anything else holds
+// the object, it is not named.
 func rootLevel(r references.Root) uint8 {
 	switch {
 	case r.Kind == references.JNIWeak:
 		return levelWeak
-	case r.Kind == references.StackLocal && r.Thread == "" && r.Class == "" && r.Method == "":
+	case guessed(r):
 		return levelFinal
 	case passing(r.Kind):
 		return levelFrame
