@@ -89,11 +89,7 @@ static void add_root(struct refs *r, uint64_t oop, int32_t kind) {
     const uint64_t a = oop - (uint64_t)vm.heap_base;
     if (!oop) return;
     if (a >= vm.heap_bytes || oop & (vm.align - 1)) violation("a root of the JVM is no object", oop);
-    if (r->roots == REF_ROOTS) {
-        r->roots_full = true;
-        return;
-    }
-    r->root[r->roots++] = (struct refroot){.target = (uint32_t)WORD(oop) + 1, .kind = kind, .bci = -1};
+    refwalk_add_root(r, (uint32_t)WORD(oop) + 1, kind);
 }
 
 static void read_store(void *arg) {
@@ -194,25 +190,34 @@ static uint64_t words_of(const struct tinfo *ti, const uint8_t **p) {
     return ti->flags & (HC_TF_VARIABLE | TI_CHUNK) ? len : align_up((uint32_t)ti->lh & ~1u) / 8;
 }
 
-// Keeps of the candidates from first on those that are objects of the part. Returns the first behind it.
-static uint32_t settle_part(struct refs *r, uint32_t part, uint32_t first) {
+// What is archived is never collected, whether something refers to it or not.
+static bool has_archived(const struct refs *r, uint64_t lo, uint64_t hi) {
+    for (uint32_t i = 0; vm_has_regions() && i < r->heap.n; i++) {
+        const struct area *f = &r->heap.area[i];
+        if (f->kind == HC_SPACE_ARCHIVE && WORD(f->bottom) < hi && WORD(f->top) > lo) return true;
+    }
+    return false;
+}
+
+static bool is_archived(const struct refs *r, uint64_t word) { return has_archived(r, word, word + 1); }
+
+// The objects of a part: each that is archived becomes a root, and each of the candidates that is one. The candidates
+// from first on are not behind it. Returns the first behind it.
+static uint32_t settle_part(struct refs *r, uint32_t part, uint32_t first, bool archived) {
     const struct refpart *x = &r->part[part];
     const uint8_t *p = r->token + x->token, *end = r->token + (part + 1 < r->parts ? x[1].token : r->tokens);
     uint32_t i = first;
-    for (uint64_t word = x->word; p < end && i < r->maybes;) {
+    for (uint64_t word = x->word; p < end && (archived || i < r->maybes);) {
         const uint64_t tok = leb(&p);
         if (tok == HC_LIST_SKIP) {
             word += leb(&p);
             continue;
         }
         while (i < r->maybes && r->maybe[i] < word + 1) i++;
-        if (i < r->maybes && r->maybe[i] == word + 1) {
-            if (r->roots == REF_ROOTS)
-                r->roots_full = true;
-            else
-                r->root[r->roots++] = (struct refroot){.target = r->maybe[i], .kind = HC_RR_STACK, .bci = -1};
-            while (i < r->maybes && r->maybe[i] == word + 1) i++;
-        }
+        if (archived && is_archived(r, word))
+            refwalk_add_root(r, (uint32_t)word + 1, HC_RR_OTHER);
+        else if (i < r->maybes && r->maybe[i] == word + 1)
+            refwalk_add_root(r, r->maybe[i], HC_RR_STACK);
         word += words_of(&tinfo[TSLOT(tok - HC_LIST_TYPE + 1)], &p);
     }
     return i;
@@ -221,9 +226,10 @@ static uint32_t settle_part(struct refs *r, uint32_t part, uint32_t first) {
 void refstores_settle(struct refs *r) {
     qsort(r->maybe, r->maybes, sizeof *r->maybe, by_word);
     uint32_t i = 0;
-    for (uint32_t part = 0; part < r->parts && i < r->maybes; part++) {
-        const bool last = part + 1 == r->parts;
-        while (i < r->maybes && r->maybe[i] < r->part[part].word + 1) i++;
-        if (i < r->maybes && (last || r->maybe[i] < r->part[part + 1].word + 1)) i = settle_part(r, part, i);
+    for (uint32_t part = 0; part < r->parts; part++) {
+        const uint64_t lo = r->part[part].word, hi = part + 1 < r->parts ? r->part[part + 1].word : UINT64_MAX;
+        const bool archived = has_archived(r, lo, hi);
+        while (i < r->maybes && r->maybe[i] < lo + 1) i++;
+        if (archived || (i < r->maybes && r->maybe[i] - 1 < hi)) i = settle_part(r, part, i, archived);
     }
 }

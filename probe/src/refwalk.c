@@ -97,8 +97,9 @@ uint32_t refwalk_word(uint32_t v) {
 }
 
 static void add_maybe(struct refs *r, uint32_t word) {
+    if (!word || ((uint64_t)word - 1) * 8 & (vm.align - 1)) return;
     uint32_t *place = &r->seen[(word * 0x9e3779b1u) >> 18];
-    if (!word || *place == word || ((uint64_t)word - 1) * 8 & (vm.align - 1)) return;
+    if (*place == word) return;
     *place = word;
     if (r->maybes == REF_MAYBES)
         r->maybes_full = true;
@@ -109,10 +110,11 @@ static void add_maybe(struct refs *r, uint32_t word) {
 void refwalk_maybe(struct refs *r, uint64_t lo, uint64_t hi) {
     for (uint64_t p = lo; p + 8 <= hi && !r->maybes_full; p += 8) {
         const uint64_t v = rd64((void *)p), o = v - (uint64_t)vm.heap_base;
+        if (!v) continue;
         if (o < vm.heap_bytes && !(v & 7)) add_maybe(r, (uint32_t)(o >> 3) + 1);
         if (!vm.compressed_oops) continue;
         add_maybe(r, refwalk_word((uint32_t)v));
-        add_maybe(r, refwalk_word((uint32_t)(v >> 32)));
+        if (v >> 32) add_maybe(r, refwalk_word((uint32_t)(v >> 32)));
     }
 }
 
@@ -148,11 +150,11 @@ static void add_extra(struct refs *r, uint64_t from, uint64_t to, uint32_t kind)
         r->extra[r->extras++] = (struct refextra){(uint32_t)WORD(from), (uint32_t)WORD(to), kind};
 }
 
-static void add_root(struct refs *r, uint64_t a, int32_t kind) {
+void refwalk_add_root(struct refs *r, uint32_t target, int32_t kind) {
     if (r->roots == REF_ROOTS)
         r->roots_full = true;
     else
-        r->root[r->roots++] = (struct refroot){.target = (uint32_t)WORD(a) + 1, .kind = kind, .bci = -1};
+        r->root[r->roots++] = (struct refroot){.target = target, .kind = kind, .bci = -1};
 }
 
 // A hidden class is held by its mirror alone: no loader holds it.
@@ -163,7 +165,7 @@ static void look_at_class(struct refs *r, char *klass, uint64_t loader, bool hid
     const uint64_t mirror = oop_of(klass + at.mirror);
     if (!mirror) return;
     if (!hidden && loader) add_extra(r, loader, mirror, HC_RE_DEFINES);
-    if (!hidden && !loader) add_root(r, mirror, HC_RR_LOADER);
+    if (!hidden && !loader) refwalk_add_root(r, (uint32_t)WORD(mirror) + 1, HC_RR_LOADER);
     if (lh < 0 || at.constants < 0 || at.cache < 0 || at.resolved < 0) return;
     const char *constants = rdp(klass + at.constants), *cache = constants ? rdp(constants + at.cache) : NULL;
     const uint64_t resolved = cache ? oop_of(cache + at.resolved) : 0;
@@ -395,23 +397,12 @@ static void walk_stretch(struct refs *r, const struct stretch *x) {
 #undef WIDE_OOPS
 }
 
-// What is archived is never collected, whether something refers to it or not: each object of the listing is a root.
-static void keep_archived(struct refs *r, const struct stretch *x) {
-    struct obj o;
-    uint32_t hole = 0;
-    for (uint64_t a = to_object(x, x->lo, &hole); a < x->hi; a = to_object(x, a + o.bytes, &hole)) {
-        if (!obj_at(a, rd64((void *)a), &o)) unknown_class("a class word in the archive is unknown", a);
-        add_root(r, a, HC_RR_OTHER);
-    }
-}
-
 static void walk_area(struct refs *r, const struct area *f) {
     struct stretch x = {.lo = f->bottom, .hi = f->top, .holes = f->kind == HC_SPACE_EDEN};
     if (f->kind == HC_SPACE_HUMONGOUS) x.hi = humongous_end(f->bottom);
     if (marks_there() && (f->kind == HC_SPACE_OLD || f->kind == HC_SPACE_ARCHIVE))
         x.bits = marks_of(x.lo, x.hi, &x.seen);
     if (x.lo < x.hi) walk_stretch(r, &x);
-    if (f->kind == HC_SPACE_ARCHIVE && !r->full && !r->late) keep_archived(r, &x);
 }
 
 // In the order of addresses; of Serial and Parallel the survivor space that is not in use is empty.

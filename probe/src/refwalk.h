@@ -47,7 +47,7 @@ struct refroot {
     jmethodID method;
 };
 
-enum { REF_CLASSES = 1 << 20, REF_BLOCKS = 1 << 20, REF_EXTRA = 1 << 20, REF_ROOTS = 1 << 17, REF_REPEATS = 1 << 14 };
+enum { REF_CLASSES = 1 << 20, REF_BLOCKS = 1 << 20, REF_EXTRA = 1 << 20, REF_ROOTS = 1 << 18, REF_REPEATS = 1 << 14 };
 enum { REF_MAYBES = 1 << 18, REF_SEEN = 1 << 14 };
 enum { REF_PART_TOKENS = 64 << 10, REF_PART_SLOTS = 32 << 10 }; // about: the object that exceeds them is the last
 struct refs {
@@ -83,6 +83,8 @@ bool refwalk_know_references(JNIEnv *jni);   // not in a pause: how the JVM mark
 void refwalk_all(void *arg);
 uint32_t refwalk_class(const struct refs *r, const char *klass); // 0: none
 bool refwalk_klass_of(jclass k, uint64_t *klass);                // not in a pause: HotSpot's own of a mirror
+
+void refwalk_add_root(struct refs *r, uint32_t target, int32_t kind); // target: word + 1
 
 // In the stop: adds what the words of a stack from lo to hi may refer to. They may also be numbers.
 void refwalk_maybe(struct refs *r, uint64_t lo, uint64_t hi);
