@@ -16,7 +16,8 @@ import (
 )
 
 // TestDumpedRoots takes a reference listing and then a heap dump by jcmd of a JVM whose threads all wait in between.
-// Both have the same roots of each kind, but for those that explained names.
+// Both have the same roots of each kind, but for those that explained names. A dump calls what the JVM itself holds JNI
+// globals.
 func TestDumpedRoots(t *testing.T) {
 	tiers.Gate(t, "roots beside those of a heap dump by jcmd")
 	t.Parallel()
@@ -205,9 +206,9 @@ func compareRoots(t *testing.T, l *references.Listing, dump dumpRoots) {
 	}
 }
 
-// explained says whether a difference is one that is known. A dump calls what the JVM itself holds JNI globals, as
-// compareRoots does. It has no roots for array classes, no threads that the JVM hides, and the thread that answers jcmd is newer than the
-// listing. JNI locals of the listing alone are the probe's.
+// explained says whether a difference is one that is known. A dump has no roots for array classes and no threads that
+// the JVM hides, and the thread that answers jcmd is newer than the listing. JNI locals of the listing alone are the
+// probe's.
 func explained(k references.RootKind, differs string) bool {
 	alone, name, _ := strings.Cut(differs, " alone: ")
 	switch k {
