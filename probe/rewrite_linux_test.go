@@ -19,9 +19,13 @@ func TestRewrite(t *testing.T) {
 		t.Skip("not run: rewriting classes (there is no gcc)")
 	}
 	most, mutations := 64<<20, "100000"
-	if tiers.Short() {
+	switch {
+	case tiers.Short():
 		most, mutations = 8<<20, "10000"
-		t.Log("not run: 90,000 more damaged classes (HEAPCAM_GATE=1, as .ci/run sets it)")
+		t.Log("not run: 20,000 more damaged classes (HEAPCAM_GATE=1, as .ci/run sets it)")
+	case !tiers.Full():
+		mutations = "30000"
+		t.Log("not run: 70,000 more damaged classes (make test-full)")
 	}
 	var in bytes.Buffer
 	jars, _ := filepath.Glob("/usr/share/java/*.jar")

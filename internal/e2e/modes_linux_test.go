@@ -120,7 +120,7 @@ func TestEmergency(t *testing.T) {
 			eachPair(t, majors, gcs, func(t *testing.T, major int, gc string) {
 				p := program{major: major, gc: gc, heap: "1g", opts: []string{"-Xmn900m"}, main: "Quiet",
 					args:  []string{"10"},
-					limit: "1280KiB",
+					limit: "1MiB",
 					flags: []string{"--emergency", method, "--sampling", "32", "--shm-size", "64MiB"}}
 				r := p.start(t)
 				await(t, "start", func() bool { return r.pid() > 0 })
