@@ -64,7 +64,7 @@ func (p *pusher) keep() {
 	p.kept = true
 }
 
-// keepNow and then writes what waits while the server is away.
+// keepNow writes what waits while the server is away, at most once in keepEvery.
 func (p *pusher) keepNow() {
 	if p.keptAt.IsZero() || p.now().Sub(p.keptAt) >= keepEvery {
 		p.keep()

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/heapcam/heapcam/internal/ui"
@@ -62,8 +64,8 @@ func (g *Graph) Evicts(set []Member) (what string, where ui.Text) {
 			example[code] = v
 		}
 	}
-	for code, w := range second {
-		if w < evictsShare*whole {
+	for _, code := range slices.Sorted(maps.Keys(second)) { // the same answer each time
+		if second[code] < evictsShare*whole {
 			continue
 		}
 		if p, ok := g.PathTo(int(example[code])); ok && len(p.Hops) > 0 {

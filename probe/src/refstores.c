@@ -132,13 +132,16 @@ static void read_locals(struct refs *r, uint64_t block) {
     for (int i = 0; i < MOST && block && !(block & 7) && safe_read(words, block, sizeof words); i++) {
         refwalk_maybe(r, (uintptr_t)words, (uintptr_t)&words[WORDS]);
         block = words[NEXT];
+        if (now_ns() > r->until) r->maybes_full = true;
+        if (r->maybes_full) return;
     }
 }
 
 static void read_calls(struct refs *r, uint64_t thread, uint64_t lo, uint64_t hi) {
     const int64_t anchor = vm_offset(SLOT_WRAPPER_ANCHOR);
     enum { BEFORE = 24 }; // where they are, before the anchor
-    for (uint64_t p = lo; anchor == BEFORE + 8 && p + (uint64_t)anchor + 8 <= hi; p += 8) {
+    for (uint64_t p = lo; anchor == BEFORE + 8 && p + (uint64_t)anchor + 8 <= hi && !r->maybes_full; p += 8) {
+        if (!(p & 0xffff) && now_ns() > r->until) r->maybes_full = true;
         if (rd64((void *)p) != thread) continue;
         const uint64_t sp = rd64((void *)(p + (uint64_t)anchor)); // of the frames of Java before
         if (!sp || (sp > p && sp < hi && !(sp & 7))) read_locals(r, rd64((void *)(p + 8)));

@@ -109,6 +109,7 @@ static void add_maybe(struct refs *r, uint32_t word) {
 
 void refwalk_maybe(struct refs *r, uint64_t lo, uint64_t hi) {
     for (uint64_t p = lo; p + 8 <= hi && !r->maybes_full; p += 8) {
+        if (!(p & 0xffff) && now_ns() > r->until) r->maybes_full = true; // a large stack
         const uint64_t v = rd64((void *)p), o = v - (uint64_t)vm.heap_base;
         if (!v) continue;
         if (o < vm.heap_bytes && !(v & 7)) add_maybe(r, (uint32_t)(o >> 3) + 1);

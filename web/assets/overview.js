@@ -115,7 +115,7 @@ const budget = 0.02;
 function expensive(c) {
   const parts = [
     [c.sampling_ns, 'sampling. A longer sampling interval costs less.'],
-    [c.probe_ns, 'reading objects in pauses. The depth “survivors” reads the fewest.'],
+    [c.probe_ns, 'reading objects in pauses. The depth “survivors” reads few, “samples” none.'],
     [c.sync_ns, 'sync points, which list all objects. A larger max_trace_size needs fewer.'],
     [c.walks_ns, 'sync points for which heapcam stopped the program. “emergency: off” forbids them.'],
   ];
