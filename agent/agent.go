@@ -266,17 +266,36 @@ func (a *Agent) Run(ctx context.Context) error {
 				poll = pollFast
 			}
 		}
-		timer := time.NewTimer(poll)
+		if !a.news(ctx, w, poll) {
+			return nil
+		}
+	}
+}
+
+// news waits until it is time to look for rings: there is a new file, somebody asked, or poll has passed. What is
+// written to a ring is an event too, and no news. Files that somebody makes all the time cause a look each pollFast at
+// most. It returns false once ctx is done.
+func (a *Agent) news(ctx context.Context, w *fsnotify.Watcher, poll time.Duration) bool {
+	begun := time.Now()
+	timer := time.NewTimer(poll)
+	defer timer.Stop()
+	for {
 		select {
 		case <-ctx.Done():
-			timer.Stop()
-			return nil
+			return false
+		case e := <-w.Events:
+			if !e.Has(fsnotify.Create) {
+				continue
+			}
+			if left := pollFast - time.Since(begun); left > 0 {
+				timer.Reset(min(left, poll))
+				continue
+			}
 		case <-a.rescan:
-		case <-w.Events:
 		case <-w.Errors:
 		case <-timer.C:
 		}
-		timer.Stop()
+		return true
 	}
 }
 

@@ -34,7 +34,12 @@ func (a *Agent) open(ctx context.Context, path string, orphan bool, ring func() 
 		e = &entry{since: time.Now(), orphan: orphan}
 		a.sessions[path] = e
 	}
+	opening := e.opening
 	busy := e.s != nil || e.bad != nil || a.closed || time.Now().Before(e.again)
+	if busy && opening.IsZero() { // as nearly all at most looks
+		a.mu.Unlock()
+		return false
+	}
 	n, of := 0, map[int]int{}
 	for _, o := range a.sessions {
 		if o.s != nil {
@@ -44,15 +49,11 @@ func (a *Agent) open(ctx context.Context, path string, orphan bool, ring func() 
 			n++
 		}
 	}
-	opening := e.opening
 	a.mu.Unlock()
 	if !opening.IsZero() {
 		if time.Since(opening) > session.StuckAfter {
 			e.warn(a, path, errDiskHangs)
 		}
-		return false
-	}
-	if busy {
 		return false
 	}
 	if a.cfg.Accept != nil && !a.cfg.Accept(path) {

@@ -217,6 +217,20 @@ type Status struct {
 func (s Status) Backlog() uint64 { return s.Head - s.Tail }
 
 func parseHeader(h []byte) Status {
+	s := parseCounters(h)
+	s.texts(h)
+	return s
+}
+
+func (s *Status) texts(h []byte) {
+	s.Session = text(h[OffSession : OffSession+LenSession])
+	s.Probe = text(h[OffProbeVersion : OffProbeVersion+LenProbeVersion])
+	s.JVM = text(h[OffJVM : OffJVM+LenJVM])
+	s.Reason = text(h[OffReason : OffReason+LenReason])
+	s.Name = text(h[OffName : OffName+LenName])
+}
+
+func parseCounters(h []byte) Status {
 	u32 := func(off int) uint32 { return binary.LittleEndian.Uint32(h[off:]) }
 	u64 := func(off int) uint64 { return binary.LittleEndian.Uint64(h[off:]) }
 	return Status{
@@ -225,11 +239,6 @@ func parseHeader(h []byte) Status {
 		Flags:      u32(OffFlags),
 		StartTicks: u64(OffStartTicks),
 		PIDNS:      u64(OffPIDNS),
-		Session:    text(h[OffSession : OffSession+LenSession]),
-		Probe:      text(h[OffProbeVersion : OffProbeVersion+LenProbeVersion]),
-		JVM:        text(h[OffJVM : OffJVM+LenJVM]),
-		Reason:     text(h[OffReason : OffReason+LenReason]),
-		Name:       text(h[OffName : OffName+LenName]),
 
 		Head:           u64(OffHead),
 		State:          State(u32(OffState)),

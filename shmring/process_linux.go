@@ -156,7 +156,8 @@ func FindProcess(pid uint32, ticks, pidns uint64) (hostPID int, ok bool) {
 
 // startTicks gives field 22 of /proc/PID/stat, and whether the process is a zombie (dead, not yet waited for).
 func startTicks(pid int) (ticks uint64, zombie bool, err error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	var buf [1024]byte // its name has 16 bytes at most
+	b, err := readAtOnce("/proc/"+strconv.Itoa(pid)+"/stat", buf[:])
 	if err != nil {
 		if errors.Is(err, unix.ESRCH) {
 			err = fs.ErrNotExist
@@ -173,6 +174,18 @@ func startTicks(pid int) (ticks uint64, zombie bool, err error) {
 	}
 	ticks, err = strconv.ParseUint(string(f[19]), 10, 64)
 	return ticks, f[0][0] == 'Z' || f[0][0] == 'X', err
+}
+
+// readAtOnce reads a small file of /proc into b, at a third of the cost of os.ReadFile: a hundred rings look twice a
+// second whether their processes live.
+func readAtOnce(path string, b []byte) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	n, err := unix.Read(fd, b)
+	return b[:max(n, 0)], err
 }
 
 // lastNSPid gives the pid of a process in its own namespace, 0 if it is not there.

@@ -78,25 +78,30 @@ func (r *Ring) Backlog() (uint64, error) {
 
 // owned checks that this Ring may read and write, and that header and tail are what they were.
 func (r *Ring) owned() error {
+	_, err := r.ours()
+	return err
+}
+
+// ours is owned, and gives the counters of the header, without its texts.
+func (r *Ring) ours() (Status, error) {
 	if r.bad != nil {
-		return r.bad
+		return Status{}, r.bad
 	}
 	if r.gen == 0 {
-		return ErrNotAcquired
+		return Status{}, ErrNotAcquired
 	}
-	var h [headerUsed]byte
-	s, err := r.status(h[:])
+	s, err := r.counters(r.glanced[:])
 	if err != nil {
-		return err
+		return s, err
 	}
 	if s.AgentGeneration != r.gen {
 		r.bad = ErrSuperseded
-		return r.bad
+		return s, r.bad
 	}
 	if s.Tail != r.tail {
-		return r.quarantine(r.tail, "tail was rewritten", nil)
+		return s, r.quarantine(r.tail, "tail was rewritten", nil)
 	}
-	return nil
+	return s, nil
 }
 
 // stableHead reads head until two reads agree and checks it. Pairs with the probe's release store of head after the

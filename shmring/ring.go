@@ -73,6 +73,7 @@ type Ring struct {
 	cursor   uint64
 	lastHead uint64
 	buf      []byte
+	glanced  [headerUsed]byte // memory for ours
 }
 
 // Batch is what a Read gave. Data aliases the Ring's buffer: valid until the next Read or Commit. It holds whole blocks
@@ -248,6 +249,15 @@ func (r *Ring) Status() (Status, error) {
 }
 
 func (r *Ring) status(h []byte) (Status, error) {
+	s, err := r.counters(h)
+	if err == nil {
+		s.texts(h)
+	}
+	return s, err
+}
+
+// counters is status without the texts.
+func (r *Ring) counters(h []byte) (Status, error) {
 	if r.bad != nil {
 		return Status{}, r.bad
 	}
@@ -264,7 +274,7 @@ func (r *Ring) status(h []byte) (Status, error) {
 	if !bytes.Equal(h[:OffHead], r.fixed[:]) {
 		return Status{}, r.quarantine(0, "the header's fixed part was rewritten", nil)
 	}
-	return parseHeader(h), nil
+	return parseCounters(h), nil
 }
 
 // Acquire makes this Ring the ring's agent: it takes the lock, writes a new generation and the heartbeat, and

@@ -24,7 +24,7 @@ func (r *Ring) Wait(ctx context.Context) error {
 	var lastLook time.Time
 	for {
 		// State and life before head: what they report was committed before.
-		s, err := r.Status()
+		s, err := r.glance()
 		if err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func (r *Ring) Wait(ctx context.Context) error {
 			lastLook = now
 			life = r.alive(s)
 		}
-		n, err := r.waitStep()
+		n, err := r.backlog()
 		switch {
 		case err != nil:
 			return err
@@ -54,11 +54,15 @@ func (r *Ring) Wait(ctx context.Context) error {
 				return ErrGone
 			}
 		}
+		rest := poll
+		if poll == pollMax {
+			rest = UntilTick(pollMax)
+		}
 		if timer == nil {
-			timer = time.NewTimer(poll)
+			timer = time.NewTimer(rest)
 			defer timer.Stop()
 		} else {
-			timer.Reset(poll)
+			timer.Reset(rest)
 		}
 		select {
 		case <-ctx.Done():
@@ -72,6 +76,10 @@ func (r *Ring) Wait(ctx context.Context) error {
 	}
 }
 
+// UntilTick returns the time until the next of the moments that divide all time into parts of that length. Rings that
+// rest look at the same moments: the process wakes up once for a hundred of them.
+func UntilTick(every time.Duration) time.Duration { return every - time.Duration(Monotonic())%every }
+
 // Hurry makes Wait look more often from now on: somebody waits until the ring has been read to its end. Any goroutine
 // may call it, also more than once.
 func (r *Ring) Hurry() { r.hurryOnce.Do(func() { close(r.hurry) }) }
@@ -79,18 +87,21 @@ func (r *Ring) Hurry() { r.hurryOnce.Do(func() { close(r.hurry) }) }
 // Hurried is closed once Hurry was called.
 func (r *Ring) Hurried() <-chan struct{} { return r.hurry }
 
-// waitStep beats if it is time and gives the backlog.
-func (r *Ring) waitStep() (uint64, error) {
+// glance checks that this Ring may read, beats if it is time, and gives the counters of the header, without its texts.
+func (r *Ring) glance() (Status, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.owned(); err != nil {
-		return 0, err
+	s, err := r.ours()
+	if err == nil && Monotonic()-r.beatAt >= beatEvery {
+		err = r.beat()
 	}
-	if Monotonic()-r.beatAt >= beatEvery {
-		if err := r.beat(); err != nil {
-			return 0, err
-		}
-	}
+	return s, err
+}
+
+// backlog gives how much lies behind the cursor.
+func (r *Ring) backlog() (uint64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	head, err := r.stableHead()
 	if err != nil {
 		return 0, err

@@ -51,6 +51,7 @@ type JVM struct {
 	ringDeleted    bool     // it maps a shared ring whose file was deleted, and no other ring
 	noPerf         bool     // it counts nothing: -XX:-UsePerfData
 	loading        loading  // of agents while it runs
+	exe            string   // the program that it runs; an exec changes it
 	other          string   // the kind of VM that it is in the place of HotSpot
 	graal          bool     // HotSpot with GraalVM's compiler
 	musl           bool

@@ -250,7 +250,7 @@ func TestWanted(t *testing.T) {
 	all, err := list(func(pid int) bool {
 		self = self || pid == os.Getpid()
 		return false
-	})
+	}, nil)
 	if err != nil || len(all) > 0 || !self {
 		t.Errorf("%d JVMs, error %v, asked for this process: %v", len(all), err, self)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/heapcam/heapcam/internal/procfs"
 )
 
 const (
@@ -121,12 +123,24 @@ func (w *watcher) glance() {
 	}
 }
 
+// same gives a JVM that is known, if the process of that pid still is it: what else an inspection finds nobody asks the
+// watcher for.
+func (w *watcher) same(pid int) (JVM, bool) {
+	p, err := procfs.Open(pid)
+	if err != nil {
+		return JVM{}, false
+	}
+	defer p.Close()
+	j, ok := w.known[ID(pid, p.StartTicks)]
+	return j, ok && p.Link("exe") == j.exe
+}
+
 // rescan lists all JVMs.
 func (w *watcher) rescan() {
 	w.soon = false
 	w.timer.Reset(rescan)
 	begun := time.Now()
-	all, err := list(w.wanted)
+	all, err := list(w.wanted, w.same)
 	w.tired = time.Now().Add(idleShare * time.Since(begun))
 	if err != nil {
 		return

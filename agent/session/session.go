@@ -167,7 +167,7 @@ func (s *Session) record(ctx context.Context) error {
 			select {
 			case <-ctx.Done():
 			case <-s.ring.Hurried():
-			case <-time.After(gather):
+			case <-time.After(gather/2 + shmring.UntilTick(gather/2)): // with other sessions
 			}
 		}
 		done := s.doing()

@@ -72,6 +72,16 @@ func (p *Process) Text(name string, limit int64) string {
 	return string(b)
 }
 
+// Link gives what a link of the process' folder leads to, "" for what cannot be read.
+func (p *Process) Link(name string) string {
+	b := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(p.dir, name, b)
+	if err != nil {
+		return ""
+	}
+	return string(b[:n])
+}
+
 // Alive says that the process has not ended.
 func (p *Process) Alive() bool {
 	_, err := p.startTicks()
