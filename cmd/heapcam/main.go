@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -48,13 +50,25 @@ func main() {
 const firstCollection = 8
 
 // collectLate has the first collection of our own heap come later, unless GOGC says what the user wants. After it the
-// heap may double between two collections, as usual.
+// heap may double between two collections, as usual, or grow by what keepSmall says.
 func collectLate() {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
 	usual := debug.SetGCPercent(100 * firstCollection)
-	runtime.SetFinalizer(new(*int), func(**int) { debug.SetGCPercent(usual) })
+	runtime.SetFinalizer(new(*int), func(**int) { debug.SetGCPercent(cmp.Or(int(growth.Load()), usual)) })
+}
+
+// growth is what keepSmall was told; 0: nothing.
+var growth atomic.Int32
+
+// keepSmall has our own heap collected whenever it has grown by so many percent, unless GOGC says what the user wants.
+func keepSmall(percent int) {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	growth.Store(int32(percent))
+	debug.SetGCPercent(percent)
 }
 
 // run executes one command line and gives its exit code.

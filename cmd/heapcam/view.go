@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
 	"strings"
@@ -80,7 +79,7 @@ func (o *viewOptions) run(c *cobra.Command, refs []string) error {
 	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
 	defer stop()
 	// The cached states change little. This saves a third of the memory and costs a tenth more time to read.
-	debug.SetGCPercent(40)
+	keepSmall(40)
 	if len(refs) == 0 || len(refs) == 1 && severalBelow(refs[0]) {
 		s := web.NewHome(o.home(strings.Join(refs, "")))
 		defer s.Close()
