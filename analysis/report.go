@@ -128,7 +128,7 @@ func MakeReport(from heap.Reader, o leak.Options) (*Report, error) {
 	h.Options = o
 	var first, last []heap.Count
 	var firstSites map[sites.Key]*sites.Tally
-	alive := sites.State{Symbols: r.Symbols} // after the last known collection
+	alive := newLiving(r.Symbols) // after the last known collection
 	var known sites.CoverageFollower
 	var watched watchedFollower
 	for {
@@ -143,13 +143,14 @@ func MakeReport(from heap.Reader, o leak.Options) (*Report, error) {
 		h.Collection(r, c)
 		known.Follow(r)
 		watched.follow(r, c)
+		alive.follow(r, c.Known)
 		if c.Known {
 			last = append(last[:0], r.Totals.PerType()...)
 			if first == nil {
 				first = append([]heap.Count{}, last...)
 			}
-			alive.Samples = slices.AppendSeq(alive.Samples[:0], maps.Values(r.Live))
 			if alive.Types = last; firstSites == nil {
+				alive.Samples = slices.Collect(maps.Values(alive.by))
 				firstSites = alive.Tallies()
 			}
 			q := known.Quality(r)
@@ -166,13 +167,13 @@ func MakeReport(from heap.Reader, o leak.Options) (*Report, error) {
 	}
 	rep.ending(r)
 	rep.Process = process(r, first, last)
-	tallies := alive.Tallies()
-	rep.grown(r.Symbols, first, last, sampledGrowth(firstSites, tallies))
-	rep.GrownSites = sites.GrownSites(r.Symbols, firstSites, tallies, first, last, 20)
+	alive.Samples = slices.Collect(maps.Values(alive.by))
 	alive.Before, alive.Lost = known.Before, sites.LostMany(r)
 	alive.FromFew = func(typ uint32) sites.FromFew { return known.FromFew(r.Symbols, typ) }
-	rep.Sites = alive.Rows()
-	rep.Sites = rep.Sites[:min(len(rep.Sites), 50)]
+	tallies, rows := alive.All()
+	rep.grown(r.Symbols, first, last, sampledGrowth(firstSites, tallies))
+	rep.GrownSites = sites.GrownSites(r.Symbols, firstSites, tallies, first, last, 20)
+	rep.Sites = rows[:min(len(rows), 50)]
 	watched.done(rep, r)
 	rep.OldCollections = h.Full + h.Mixed + h.Major
 	found := h.Report(r)

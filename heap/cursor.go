@@ -115,6 +115,7 @@ type Cursor struct {
 	relisted uint64
 	matcher  match.Matcher
 	sweeps   trace.Sweeps
+	atEnd    bool // the newest call of Next found the end of what is recorded
 	// beforePause: the state before the newest epoch, which is not exact, is still there.
 	beforePause bool
 }
@@ -181,15 +182,23 @@ func (r *Cursor) View() *View {
 // maxDamage bounds the damaged blocks of a stream, after which nothing more is expected of it.
 const maxDamage = 10000
 
-// Next is Reader.Next.
+// ErrPaused is what a source gives in place of io.EOF if more may follow later. Next gives io.EOF then, but holds a
+// collection back whose state is not known, because its sync point may follow.
+var ErrPaused = errors.New("more may follow")
+
+// Next is Reader.Next. After io.EOF it may be called again: it continues if the source does. What was read behind the
+// newest collection then belongs to the next one.
 func (r *Cursor) Next() (*Collection, error) {
-	r.Begin()
-	for {
+	if !r.atEnd {
+		r.Begin()
+	}
+	for r.atEnd = false; ; {
 		b, err := r.blocks.next()
-		if err == io.EOF {
-			if r.pending != nil {
+		if err == io.EOF || err == ErrPaused {
+			if r.pending != nil && (err == io.EOF || r.Known) {
 				return r.close(), nil
 			}
+			r.atEnd = true
 			return nil, io.EOF
 		}
 		if err != nil {

@@ -38,7 +38,7 @@ type allocator struct {
 // cost answers with what heapcam cost, and who allocated.
 func (s *Server) cost(r *http.Request) (any, error) {
 	return s.data.keep(r.Context(), "cost", func(ctx context.Context) (any, error) {
-		if rep := s.timeline(ctx).costs(); rep != nil {
+		if rep := s.timeline(ctx).costs(ctx); rep != nil {
 			return *rep, nil
 		}
 		took := cost.New()

@@ -268,9 +268,11 @@ type Earlier struct {
 }
 
 // overview answers from the cache unless the recording has grown.
-func (s *Server) overview(r *http.Request) (any, error) {
+func (s *Server) overview(r *http.Request) (any, error) { return s.overviewNow(r.Context()) }
+
+func (s *Server) overviewNow(ctx context.Context) (any, error) {
 	version, over := s.version()
-	return s.data.overview.get(r.Context(), version, func(ctx context.Context) (json.RawMessage, error) {
+	return s.data.overview.get(ctx, version, func(ctx context.Context) (json.RawMessage, error) {
 		v := Overview{Title: s.cfg.Title, Version: version, Live: !over, CanFreeze: s.cfg.Freeze != nil,
 			CanPull: s.cfg.Pull != nil, Incidents: []ringstore.Incident{}}
 		if s.cfg.Incidents != nil {
@@ -293,9 +295,15 @@ func (s *Server) overview(r *http.Request) (any, error) {
 	})
 }
 
-// report returns the report, from where Config keeps it or by reading the recording.
+// report returns the report, from where Config keeps it or by reading the recording. The first reading begins when the
+// outline is there: both at once would keep the page empty for longer.
 func (s *Server) report(ctx context.Context) (*analysis.Report, error) {
-	read := func() (*analysis.Report, error) { return s.data.report(ctx) }
+	read := func() (*analysis.Report, error) {
+		if s.outlined.CompareAndSwap(false, true) {
+			_, _ = s.outline(ctx) // a page that asks for it gets the error
+		}
+		return s.data.report(ctx)
+	}
 	if s.cfg.Report != nil {
 		return s.cfg.Report(read)
 	}
@@ -312,10 +320,12 @@ func (s *Server) version() (string, bool) {
 // prefetchDelay is the time from the overview's answer to reading the heap states: the page is drawn first.
 const prefetchDelay = time.Second
 
-// timeline returns the states of a recording; nil if it still grows.
+// timeline returns the states of a recording; nil if it still grows and cannot be followed.
 func (s *Server) timeline(ctx context.Context) *timeline {
 	version, over := s.version()
-	if !over {
+	if s.cfg.Follow != nil {
+		version = ""
+	} else if !over {
 		return nil
 	}
 	t, _ := s.data.timelines.get(ctx, version,

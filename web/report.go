@@ -14,11 +14,13 @@ import (
 
 // early answers with an overview of what the collections took, which the page shows until the report has been made;
 // null: there is none.
-func (s *Server) early(r *http.Request) (any, error) {
+func (s *Server) early(r *http.Request) (any, error) { return s.outline(r.Context()) }
+
+func (s *Server) outline(ctx context.Context) (any, error) {
 	if s.cfg.OpenPauses == nil {
 		return nil, nil
 	}
-	return s.data.keep(r.Context(), "early", func(ctx context.Context) (any, error) {
+	return s.data.keep(ctx, "early", func(ctx context.Context) (any, error) {
 		in, err := s.cfg.OpenPauses()
 		if err != nil {
 			return nil, err
@@ -38,6 +40,15 @@ func (s *Server) early(r *http.Request) (any, error) {
 		}
 		return v, nil
 	})
+}
+
+// Ahead begins to read the recording before a page asks, while the browser starts. It calls then when the overview is
+// ready.
+func (s *Server) Ahead(then func()) {
+	go func() {
+		_, _ = s.overviewNow(s.ctx) // a page that asks gets the error
+		then()
+	}()
 }
 
 // metered adds what each block says of heapcam's cost to a sum.

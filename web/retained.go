@@ -21,7 +21,7 @@ const retainedRows = 200
 
 // references returns the newest reference listing of the recording; reflisting.ErrNone says that there is none.
 func (s *Server) references(ctx context.Context) (*retention.Heap, error) {
-	if s.timeline(ctx).unreferenced() {
+	if s.timeline(ctx).unreferenced(ctx) {
 		return nil, reflisting.ErrNone
 	}
 	version, _ := s.version()

@@ -11,20 +11,22 @@ import (
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/collection"
-	"github.com/heapcam/heapcam/analysis/cost"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
 )
 
-// timeline holds the heap states of a recording that no longer grows. The recording is read once, from its start, while
-// the page shows the overview; a state that is kept needs no replay later. States share memory for what has not
-// changed. When they need more than maxHeld, every second one is freed.
+// timeline holds the heap states of a recording. The recording is read once, from its start, while the page shows the
+// overview; a state that is kept needs no replay later. Of a recording that grows, each *pass* reads what was added
+// since the one before (Config.Follow). States share memory for what has not changed. When they need more than
+// maxHeld, every second one is freed.
 type timeline struct {
-	d *data
+	d    *data
+	wake chan struct{} // begins a pass
 
 	mu         sync.Mutex // guards the fields below, and the replay while it reads
 	r          *heap.Replay
+	oldest     func() uint64         // the first collection that the recording still has; nil: it has all
 	kept       []*heap.Snapshot      // ascending
 	synced     []*heap.Snapshot      // those with a sync point, which are slow to replay; ascending
 	newest     *heap.Snapshot        // of kept and synced
@@ -35,76 +37,44 @@ type timeline struct {
 	often      int
 	points     []collection.Point
 	read       uint64           // the newest collection that is read
-	all        int              // collections that are read
+	unknown    []uint64         // collections that are read and whose state is not known
 	lives      heap.Lives       // samples
 	places     *heap.Places     // the places of the samples
-	samples    heap.Sampling    // by kind
+	samples    *heap.Sampling   // by kind; a new one when more is read
 	names      *heap.Names      // nil: out of date, because more was read since
 	last       *heap.Collection // the newest collection, if its state is known
 	world      classify.World   // shared by the states
-	ended      bool             // the recording is read to its end
-	cost       *costReply       // nil: not all of the recording was read
+	passes     int              // that have begun
+	done       int              // that have ended
+	version    string           // of the recording when the newest pass began
+	over       bool             // it did not grow any more then
+	cost       *costReply       // after the newest pass; nil: not all of the recording was read
 	refs       bool             // a part of a reference listing was read
 	advanced   chan struct{}    // closed and replaced when more is read
 }
 
-// maxHeld bounds the memory for states, and maxCounts that for counts, in bytes (estimated).
-const maxHeld, maxCounts = 1 << 30, 1 << 27
+// maxHeld bounds the memory for states, and maxCounts that for counts, in bytes (estimated). The viewer of a recording
+// that grows often runs on the host of the JVM: it keeps no more than maxHeldLive.
+const maxHeld, maxHeldLive, maxCounts = 1 << 30, 1 << 28, 1 << 27
 
 func (d *data) newTimeline() *timeline {
-	t := &timeline{d: d, every: 1, often: 1, advanced: make(chan struct{})}
+	t := &timeline{d: d, every: 1, often: 1, advanced: make(chan struct{}), wake: make(chan struct{}, 1),
+		samples: &heap.Sampling{}}
 	t.places = heap.NewPlaces(&t.lives)
+	t.begin() // a request that comes at once waits for this pass
 	go t.run()
 	return t
 }
 
-func (t *timeline) run() {
-	// An error ends the reading early. A request for a later state replays the recording, and gets the error.
-	took, by := cost.New(), newAllocators()
-	open := func(progress func(done, total int64)) (*Input, error) {
-		in, err := t.d.s.cfg.Open(progress)
-		if err == nil {
-			in.Source = &metered{in.Source, took, &t.refs}
-		}
-		return in, err
-	}
-	_ = opened(t.d.s.ctx, t.d, "Reading the heap states", open, heap.NewReplay, func(open func() *heap.Replay) error {
-		t.r = open()
-		for {
-			t.mu.Lock()
-			err := t.step()
-			if err == nil {
-				by.take(t.r.Sampled)
-			} else if errors.Is(err, io.EOF) && t.all > 0 && t.d.s.ctx.Err() == nil {
-				took.Close()
-				rep := by.reply(t.r.Symbols)
-				rep.Cost, t.cost = took, &rep
-			}
-			close(t.advanced)
-			t.advanced = make(chan struct{})
-			t.mu.Unlock()
-			if err != nil {
-				return err
-			}
-		}
-	})
-	t.mu.Lock()
-	t.ended = true
-	close(t.advanced)
-	t.advanced = make(chan struct{})
-	first, last := uint64(0), uint64(0)
-	if n := len(t.points); n > 0 {
-		first, last = t.points[0].GC, t.points[n-1].GC
-	}
-	t.mu.Unlock()
-	if last > 0 {
-		t.d.s.warm(first, last)
-	}
-}
-
 // costs returns the answer about cost; nil: all of the recording is not read yet.
-func (t *timeline) costs() *costReply {
+func (t *timeline) costs(ctx context.Context) *costReply {
 	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	rep := t.cost
+	t.mu.Unlock()
+	if rep == nil || t.wait(ctx, func() bool { return false }) != nil { // what was added since is read soon
 		return nil
 	}
 	t.mu.Lock()
@@ -113,13 +83,13 @@ func (t *timeline) costs() *costReply {
 }
 
 // unreferenced says that the recording has no reference listing; false: it has one, or it is not read to its end.
-func (t *timeline) unreferenced() bool {
-	if t == nil {
+func (t *timeline) unreferenced(ctx context.Context) bool {
+	if t.costs(ctx) == nil {
 		return false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.cost != nil && !t.refs
+	return !t.refs
 }
 
 // warm computes what each view shows first. Errors are dropped: a request for the same gets them again.
@@ -146,9 +116,10 @@ func (s *Server) warm(first, last uint64) {
 		if i >= 0 {
 			st = t.stateOf(t.counts[i])
 		}
+		samples := t.samples
 		t.mu.Unlock()
 		if st != nil {
-			t.samples.Warm(st.r)
+			samples.Warm(st.r)
 		}
 	}
 }
@@ -168,10 +139,13 @@ func (t *timeline) step() error {
 		return err
 	}
 	t.names, t.last = nil, nil
+	if t.done > 0 {
+		t.samples = &heap.Sampling{}
+	}
 	t.read = c.GC
-	t.all++
 	t.lives.Follow(t.r.Samples, c.GC)
 	if !c.Known {
+		t.unknown = append(t.unknown, c.GC)
 		return nil
 	}
 	t.last = c
@@ -186,7 +160,11 @@ func (t *timeline) step() error {
 		if synced {
 			t.synced = append(t.synced, k)
 		}
-		if t.held += k.New; t.held > maxHeld && len(t.kept) > 2 {
+		most := maxHeld
+		if !t.over {
+			most = maxHeldLive
+		}
+		if t.held += k.New; t.held > most && len(t.kept) > 2 {
 			t.kept = second(t.kept)
 			if len(t.synced) > len(t.kept) {
 				t.synced = second(t.synced)
@@ -228,11 +206,11 @@ func second[K heap.AnySnapshot](kept []K) []K {
 	return thin
 }
 
-// wait returns when enough() holds or the recording is read to its end.
+// wait returns when enough() holds or the recording is read to its end, which is that of now.
 func (t *timeline) wait(ctx context.Context, enough func() bool) error {
-	for {
+	for goal := t.goal(); ; {
 		t.mu.Lock()
-		if t.ended || enough() {
+		if t.done >= goal || enough() {
 			t.mu.Unlock()
 			return nil
 		}
@@ -256,7 +234,11 @@ func (t *timeline) state(ctx context.Context, ref string, what detail) (*state, 
 	}
 	t.mu.Lock()
 	if gc, err = collection.FindAmong(ref, t.points); err != nil {
+		over := t.over
 		t.mu.Unlock()
+		if !over { // the sync point of a collection may come after its pass
+			err = nil
+		}
 		return nil, err
 	}
 	if i, ok := findKept(t.counts, gc); ok && (what == ofTypes || what == ofSites && t.counts[i].Sites()) {
@@ -301,13 +283,15 @@ func (t *timeline) state(ctx context.Context, ref string, what detail) (*state, 
 // nearest returns the newest collection before gc whose state is kept, while the recording is not read up to gc. It is
 // 0 if gc is read.
 func (t *timeline) nearest(ctx context.Context, gc uint64) (near uint64, ended bool, err error) {
+	goal := t.goal()
 	err = t.wait(ctx, func() bool { return t.read >= gc || len(t.kept) > 0 })
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.ended && t.read < gc && err == nil && len(t.kept) > 0 {
+	ended = t.done >= goal
+	if !ended && t.read < gc && err == nil && len(t.kept) > 0 {
 		near = t.kept[len(t.kept)-1].C.GC
 	}
-	return near, t.ended, err
+	return near, ended, err
 }
 
 // findKept returns the index of collection gc, or the index at which it would be inserted.
@@ -346,9 +330,12 @@ func (t *timeline) trend(
 		return nil, err
 	}
 	kept, unknown := t.some(what, in)
+	t.mu.Lock()
+	samples := t.samples
+	t.mu.Unlock()
 	report := t.d.s.hub.progress("Computing the trends", "collections")
 	defer report(1, 1)
-	rep, err := analysis.TrendStates(&t.samples, func(f func(*heap.View, *heap.Collection) bool) error {
+	rep, err := analysis.TrendStates(samples, func(f func(*heap.View, *heap.Collection) bool) error {
 		for i, k := range kept {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -374,7 +361,7 @@ func (t *timeline) trend(
 func (t *timeline) some(what detail, in period) (kept []heap.AnySnapshot, unknown int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	unknown = t.all - len(t.points)
+	unknown = len(t.unknown)
 	within := func(all []heap.AnySnapshot) []heap.AnySnapshot {
 		return slices.DeleteFunc(all, func(k heap.AnySnapshot) bool {
 			return !in.has(collection.Wall(t.r.Symbols, k.At().End()))

@@ -27,6 +27,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heapcam/heapcam/analysis"
@@ -44,6 +45,8 @@ type Input struct {
 	Source   heap.BlockSource
 	Problems []error
 	Close    func()
+	// Oldest is the first collection that the recording still has, 0: not known. Nil: it has all.
+	Oldest func() uint64
 }
 
 // Config says what is shown. Open is required; the other functions may be nil.
@@ -59,6 +62,9 @@ type Config struct {
 	// OpenFrom opens the recording at any point up to collection gc, without the definitions before that point; nil: it
 	// can be read only from its start.
 	OpenFrom func(gc uint64) (*Input, error)
+	// Follow opens a recording that may still grow. At the end of what is recorded its source gives io.EOF, and then
+	// what is added later. Nil: heap states of a recording that grows are not kept.
+	Follow func(progress func(done, total int64)) (*Input, error)
 	// Report returns the recording's report: one stored earlier, or that of makeReport.
 	Report func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error)
 	// Leaks returns what the leak detector gets from the recording, and a function that frees what it needs; nil:
@@ -99,6 +105,8 @@ type Server struct {
 	watch sync.WaitGroup
 	hub   *hub
 	idle  idle
+	// outlined says that a report has begun, which waited for the outline.
+	outlined atomic.Bool
 	// of the recording that this one is compared with; nil: there is none. It serves no requests.
 	before *Server
 }

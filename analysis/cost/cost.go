@@ -4,6 +4,7 @@ package cost
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/heapcam/heapcam/internal/ui"
@@ -259,13 +260,22 @@ func (c *Cost) spread(from, to, ns uint64) {
 // samplingLate is how much later than the newest figure of sampling a recording may end that is known to its end.
 const samplingLate = uint64(2e9)
 
+// Clone copies what Close has made.
+func (c *Cost) Clone() *Cost {
+	now := *c
+	now.Events = slices.Clone(c.Events)
+	return &now
+}
+
 // Known says whether it is known what sampling took up to time t.
 func (c *Cost) Known(t uint64) bool { return c.Until == nil || t <= *c.Until }
 
-// Close makes Minutes, Events and Total.
+// Close makes Minutes, Events and Total. Blocks may be added and Close be called again.
 func (c *Cost) Close() {
+	c.Minutes, c.Total, c.Until = nil, Minute{}, nil
 	if c.last > c.sampled.Time+samplingLate {
-		c.Until = &c.sampled.Time
+		until := c.sampled.Time
+		c.Until = &until
 	}
 	for _, m := range c.minutes {
 		from, to := max(m.From, c.first), min(m.From+minute, c.last)

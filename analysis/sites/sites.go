@@ -103,139 +103,6 @@ func ByID(samples iter.Seq[*heap.Sample]) iter.Seq[*heap.Sample] {
 	return slices.Values(slices.SortedFunc(samples, func(a, b *heap.Sample) int { return cmp.Compare(a.ID, b.ID) }))
 }
 
-// State is what the sites of a state are estimated from.
-type State struct {
-	Symbols *heap.Symbols
-	Samples []*heap.Sample              // that live
-	Types   []heap.Count                // all that lives, by type
-	Lost    bool                        // samples were: what has no known site may be of any
-	Before  func(typ uint32) heap.Count // what may be older than the recording, at most; nil: nothing
-	FromFew func(typ uint32) FromFew    // what is proven; nil: nothing
-}
-
-// fits gives those of the types that have samples, and what remains of each class that may be older than the recording.
-func (s *State) fits() (fits map[uint64]room, before map[Class]heap.Count) {
-	type sum struct {
-		n, size        uint64
-		objects, bytes stats.Total
-	}
-	by := map[uint64]*sum{}
-	for x := range ByID(slices.Values(s.Samples)) {
-		t := by[x.Type]
-		if t == nil {
-			t = &sum{}
-			by[x.Type] = t
-		}
-		t.n++
-		t.size += x.Size
-		t.objects.Add(1, x.Weight)
-		t.bytes.Add(float64(x.Size), x.Weight)
-	}
-	fits, before = map[uint64]room{}, map[Class]heap.Count{}
-	for typ, t := range by {
-		var all heap.Count
-		if typ < uint64(len(s.Types)) {
-			all = s.Types[typ]
-		}
-		var f room
-		f.objects, f.bytes = Fit(all, t.n, t.size, &t.objects, &t.bytes)
-		fits[typ] = f
-	}
-	if s.Before == nil {
-		return fits, before
-	}
-	for id, all := range s.Types {
-		older := s.Before(uint32(id))
-		if all.Objects == 0 || older == (heap.Count{}) {
-			continue
-		}
-		t := by[uint64(id)]
-		if t == nil {
-			t = &sum{}
-		}
-		f := fits[uint64(id)]
-		c := ClassOf(s.Symbols, uint32(id)).Folded()
-		b := before[c]
-		before[c] = heap.Count{
-			Objects: b.Objects + left(all.Objects, t.n, older.Objects, f.objects*(t.objects.Sum-float64(t.n))),
-			Bytes:   b.Bytes + left(all.Bytes, t.size, older.Bytes, f.bytes*(t.bytes.Sum-float64(t.size)))}
-	}
-	return fits, before
-}
-
-// Fit gives stats.Total.Fit of a type: of all that there is n objects and size bytes are samples, which stand for so
-// many objects and bytes.
-func Fit(all heap.Count, n, size uint64, stands, standBytes *stats.Total) (objects, bytes float64) {
-	unsampled, rest := float64(all.Objects)-float64(n), float64(all.Bytes)-float64(size)
-	objects = stands.Fit(float64(n), unsampled)
-	unknown := max(0, unsampled-objects*(stands.Sum-float64(n)))
-	return objects, standBytes.Fit(float64(size), rest-min(rest, stats.LeastObject*unknown))
-}
-
-// left is what remains of what may be older than the recording: samples stand for the rest first.
-func left(all, sampled, older uint64, known float64) uint64 {
-	unsampled := all - min(all, sampled)
-	older = min(older, unsampled)
-	beyond := max(0, known-float64(unsampled-older))
-	return older - min(older, uint64(math.Round(min(beyond, 1<<62))))
-}
-
-// tallies sums samples by site.
-func (s *State) tallies(fits map[uint64]room) map[Key]*Tally {
-	out := map[Key]*Tally{}
-	class := map[uint64]Class{}
-	for x := range ByID(slices.Values(s.Samples)) {
-		c, ok := class[x.Type]
-		if !ok {
-			c = ClassOf(s.Symbols, uint32(x.Type)).Folded()
-			class[x.Type] = c
-		}
-		k := Key{x.Frame, c}
-		t := out[k]
-		if t == nil {
-			t = &Tally{}
-			out[k] = t
-		}
-		t.add(x, fits[x.Type])
-	}
-	return out
-}
-
-// Tallies gives what lives by site.
-func (s *State) Tallies() map[Key]*Tally {
-	fits, _ := s.fits()
-	return s.tallies(fits)
-}
-
-// Rows gives what lives by site: the sites with the most bytes first, then what has none.
-func (s *State) Rows() []Row {
-	fits, before := s.fits()
-	out := rows(s.Symbols, s.tallies(fits), ByClass(s.Symbols, s.Types), before, s.fromFew())
-	if s.Lost {
-		widen(out)
-	}
-	return out
-}
-
-// widen lets each site have all that has no known site in its class.
-func widen(out []Row) {
-	type key struct{ class, loader string }
-	unknown := map[key]heap.Count{}
-	for i := range out {
-		if r := &out[i]; r.Child != "" || r.Proven {
-			n := unknown[key{r.Class, r.Loader}]
-			unknown[key{r.Class, r.Loader}] = heap.Count{Objects: n.Objects + r.Objects, Bytes: n.Bytes + r.Bytes}
-		}
-	}
-	for i := range out {
-		if r := &out[i]; r.Child == "" && !r.Proven {
-			n := unknown[key{r.Class, r.Loader}]
-			r.ObjectsHigh = max(r.ObjectsHigh, r.Objects+n.Objects)
-			r.BytesHigh = max(r.BytesHigh, r.Bytes+n.Bytes)
-		}
-	}
-}
-
 // LostMany says whether so many samples were lost that intervals do not hold without them: one of a hundred, or any
 // where each allocation is a sample.
 func LostMany(r *heap.Cursor) bool {
@@ -278,15 +145,19 @@ func ByClass(r *heap.Symbols, perType []heap.Count) map[Class]heap.Count {
 // rows renders tallies; have is the exact count of each class, which bounds the estimates and is what the children of a
 // class add up to.
 func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count, few map[Class][]FromFew) []Row {
-	out, keys := make([]Row, 0, len(by)), make([]Key, 0, len(by))
+	type keyed struct {
+		k Key
+		t *Tally
+	}
+	out, all := make([]Row, 0, len(by)), make([]keyed, 0, len(by))
 	var classes []Class
-	for k := range by {
-		keys = append(keys, k)
+	for k, t := range by {
+		all = append(all, keyed{k, t})
 		classes = append(classes, k.Class)
 	}
-	slices.SortFunc(keys, func(a, b Key) int {
-		return cmp.Or(cmp.Compare(by[b].figureBytes, by[a].figureBytes), cmp.Compare(a.Class.Name, b.Class.Name),
-			cmp.Compare(a.Class.Loader, b.Class.Loader), cmp.Compare(a.Frame, b.Frame))
+	slices.SortFunc(all, func(a, b keyed) int {
+		return cmp.Or(cmp.Compare(b.t.figureBytes, a.t.figureBytes), cmp.Compare(a.k.Class.Name, b.k.Class.Name),
+			cmp.Compare(a.k.Class.Loader, b.k.Class.Loader), cmp.Compare(a.k.Frame, b.k.Frame))
 	})
 	for c := range have {
 		classes = append(classes, c)
@@ -295,8 +166,8 @@ func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count,
 	left := maps.Clone(have)
 	// the lower bounds of the rows to come: an estimate that is too high leaves them so much
 	reserved := map[Class]heap.Count{}
-	for _, k := range keys {
-		t, n := by[k], have[k.Class]
+	for _, x := range all {
+		k, t, n := x.k, x.t, have[x.k.Class]
 		row := Row{Class: k.Class.Name, Loader: shared[k.Class], Site: Stack(r, k.Frame, MaxFrames),
 			Samples: t.n, ExactBytes: t.sampled}
 		row.SiteID = ID(row.Class, row.Site)
@@ -306,8 +177,8 @@ func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count,
 		reserved[k.Class] = heap.Count{Objects: c.Objects + row.ObjectsLow, Bytes: c.Bytes + row.BytesLow}
 		out = append(out, row)
 	}
-	for i, k := range keys {
-		t, row, rest := by[k], &out[i], left[k.Class]
+	for i, x := range all {
+		k, t, row, rest := x.k, x.t, &out[i], left[x.k.Class]
 		c := reserved[k.Class]
 		c = heap.Count{Objects: c.Objects - row.ObjectsLow, Bytes: c.Bytes - row.BytesLow}
 		reserved[k.Class] = c
@@ -316,13 +187,13 @@ func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count,
 		left[k.Class] = heap.Count{Objects: rest.Objects - row.Objects, Bytes: rest.Bytes - row.Bytes}
 	}
 	sampled := map[Class]*Tally{}
-	for _, k := range keys {
-		all := sampled[k.Class]
-		if all == nil {
-			all = &Tally{}
-			sampled[k.Class] = all
+	for _, x := range all {
+		sum := sampled[x.k.Class]
+		if sum == nil {
+			sum = &Tally{}
+			sampled[x.k.Class] = sum
 		}
-		all.merge(by[k])
+		sum.merge(x.t)
 	}
 	proven, none := splitAll(noSite(left, have, before, sampled, shared), few)
 	out = append(out, proven...)

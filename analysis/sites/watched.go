@@ -71,12 +71,12 @@ func (w *Watched) Add(r *heap.Symbols, samples []*heap.Sample) {
 
 // Rows gives what the live samples stand for, the most bytes first; at most n.
 func (w *Watched) Rows(r *heap.Symbols, live map[uint64]*heap.Sample, n int) []Row {
-	s := State{Symbols: r, Samples: slices.Collect(maps.Values(live))}
+	s, samples := State{Symbols: r}, slices.Collect(ByID(maps.Values(live)))
 	fits := map[uint64]room{}
-	for _, x := range s.Samples {
+	for _, x := range samples {
 		fits[x.Type] = unbounded
 	}
-	return estimated(r, s.tallies(fits), w.heaviest, n)
+	return estimated(r, s.tallies(samples, fits), w.heaviest, n)
 }
 
 // classOf gives the class of a type, and keeps it in known.

@@ -78,9 +78,11 @@ func (o *viewOptions) run(c *cobra.Command, refs []string) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
 	defer stop()
-	// The cached states change little. This saves a third of the memory and costs a tenth more time to read.
-	keepSmall(40)
+	// The cached states change little. This saves a third of the memory and costs a tenth more time to read. The report,
+	// for which a reader waits, needs little memory.
+	thrift := func() { keepSmall(40) }
 	if len(refs) == 0 || len(refs) == 1 && severalBelow(refs[0]) {
+		thrift()
 		s := web.NewHome(o.home(strings.Join(refs, "")))
 		defer s.Close()
 		return o.serve(ctx, c, s)
@@ -97,6 +99,7 @@ func (o *viewOptions) run(c *cobra.Command, refs []string) error {
 	cfg.Idle = collectGarbage()
 	s := web.New(*cfg)
 	defer s.Close()
+	s.Ahead(thrift)
 	return o.serve(ctx, c, s)
 }
 
@@ -194,6 +197,7 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 		return cfg, nil
 	}
 	cfg.Version = func() (string, bool) { return folderVersion(dir) }
+	cfg.Follow = func(progress func(done, total int64)) (*web.Input, error) { return follow(dir, progress) }
 	cfg.Status = func(ctx context.Context) any {
 		if st := o.recorded(ctx, dir); st != nil {
 			return st
@@ -297,12 +301,7 @@ func openInput(
 		return nil, withCode(exitDamaged, "%s: heapcam cannot read any of its files; `heapcam verify` says what "+
 			"is wrong", path)
 	}
-	total := int64(0)
-	for _, f := range rec.Files {
-		total += f.Size
-	}
-	var done atomic.Int64
-	rec.Watch(func(n int) { progress(min(done.Add(int64(n)), total), total) })
+	watchBytes(rec, progress)
 	files := rec.Files
 	for len(files) > 1 && gc > 0 && files[0].Window().LastGC < gc {
 		files = files[1:]
@@ -315,4 +314,14 @@ func openInput(
 		src.Close()
 		rec.Close()
 	}}, nil
+}
+
+// watchBytes has progress called with the bytes of rec that are read, and their total.
+func watchBytes(rec *ringstore.Recording, progress func(done, total int64)) {
+	total := int64(0)
+	for _, f := range rec.Files {
+		total += f.Size
+	}
+	var done atomic.Int64
+	rec.Watch(func(n int) { progress(min(done.Add(int64(n)), total), total) })
 }

@@ -103,7 +103,40 @@ func TestModes(t *testing.T) {
 		if i != len(few) {
 			t.Fatalf("%d blocks without tokens, of %d", len(few), i)
 		}
+		sameFrom(t, f)
 	})
+}
+
+// sameFrom demands that BlocksFrom gives, frame after frame, what Blocks gives.
+func sameFrom(t interface{ Fatalf(string, ...any) }, f *File) {
+	var all []trace.Block
+	at := int64(0)
+	for {
+		begin, n := at, 0
+		for b, err := range f.BlocksFrom(begin, func(behind int64) { at = behind }) {
+			if at != begin { // the next frame
+				break
+			}
+			if err != nil {
+				t.Fatalf("%v", err)
+			}
+			all = append(all, b)
+			n++
+		}
+		if n == 0 {
+			break
+		}
+	}
+	i := 0
+	for b := range f.Blocks() {
+		if i == len(all) || !b.Equal(all[i]) {
+			t.Fatalf("block %d of %d is different frame after frame", i, len(all))
+		}
+		i++
+	}
+	if i != len(all) || at != f.Size {
+		t.Fatalf("%d blocks of %d; the end is at %d, want %d", len(all), i, at, f.Size)
+	}
 }
 
 // TestEffort: partial goes by the queue, adaptive by queue and budget, full by nothing.

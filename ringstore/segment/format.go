@@ -235,9 +235,15 @@ func (f Frame) payload(name string, stored []byte, dec *zstd.Decoder, scratch *[
 	return out, nil
 }
 
-// payloadWithoutTokens gives what was stored for f, columns, without its tokens; nil if that fails. dec must be for
-// this alone: it may stop inside the frame.
+// payloadWithoutTokens gives what was stored for f, as columns or plainly, without its tokens; nil if that fails. It
+// keeps nothing of stored. dec must be for this alone: it may stop inside the frame.
 func (f Frame) payloadWithoutTokens(stored []byte, dec *zstd.Decoder) []byte {
+	if f.Codec == codecNone {
+		return columns.WithoutTokens(nil, stored)
+	}
+	if f.Codec != codecColumns {
+		return nil
+	}
 	if dec.Reset(bytes.NewReader(stored)) != nil {
 		return nil
 	}

@@ -37,29 +37,60 @@ func (f *File) Summaries() iter.Seq2[trace.Block, error] {
 // blobs are empty. Where frames hold columns, tokens are most of what there is to unpack. The checksums of all frames
 // are checked. Errors as Blocks.
 func (f *File) BlocksWithoutTokens() iter.Seq2[trace.Block, error] {
-	return f.blocksOf(f.frames(nil, true))
+	return f.blocksOf(f.frames(f.Headers(), nil, noEpochTokens))
 }
 
 // Pauses iterates like BlocksWithoutTokens, but leaves out frames that hold listings, unless they also hold
-// definitions: for callers that only want to know what the collections took.
+// definitions, and may leave out the tokens of those: for callers that only want to know what the collections took.
 func (f *File) Pauses() iter.Seq2[trace.Block, error] {
-	return f.blocksOf(f.frames(func(fr Frame) bool {
+	return f.blocksOf(f.frames(f.Headers(), func(fr Frame) bool {
 		listing := fr.Flags&(FlagListing|FlagRamp) == FlagListing
 		return fr.Flags&FlagMarked == 0 || !listing || fr.Flags&(FlagDefs|FlagHead) != 0
-	}, true))
+	}, noTokens))
 }
 
 // Frames iterates over frames with their payloads (whole blocks of the stream). Errors as Headers; a frame whose
 // payload is damaged is yielded with the error and a nil payload.
-func (f *File) Frames() iter.Seq2[FrameData, error] { return f.frames(nil, false) }
+func (f *File) Frames() iter.Seq2[FrameData, error] { return f.frames(f.Headers(), nil, allTokens) }
+
+// BlocksFrom is Blocks from the frame at the offset at on, or from the first one if at is 0. It calls behind with the
+// offset of what follows each frame that can be read, after the frame's blocks.
+func (f *File) BlocksFrom(at int64, behind func(at int64)) iter.Seq2[trace.Block, error] {
+	frames := f.frames(f.headers(max(at, HeaderSize)), nil, allTokens)
+	return f.blocksOf(func(yield func(FrameData, error) bool) {
+		for fr, err := range frames {
+			if !yield(fr, err) {
+				return
+			}
+			if err == nil {
+				behind(fr.End())
+			}
+		}
+	})
+}
 
 // FramesOf is Frames of those that want wants. The others are not read.
 func (f *File) FramesOf(want func(Frame) bool) iter.Seq2[FrameData, error] {
-	return f.frames(want, false)
+	return f.frames(f.Headers(), want, allTokens)
 }
 
-// frames leaves out the frames that want, unless nil, does not want, and with noTokens the tokens of EPOCH blocks.
-func (f *File) frames(want func(Frame) bool, noTokens bool) iter.Seq2[FrameData, error] {
+// tokens says which blobs of tokens a reader needs.
+type tokens int
+
+const (
+	allTokens     tokens = iota
+	noEpochTokens        // not those of EPOCH blocks
+	noTokens             // not those of listings either
+)
+
+// spare says whether a reader that needs only these tokens needs none of a frame's.
+func (t tokens) spare(fr Frame) bool {
+	return t == noTokens || t == noEpochTokens && fr.Flags&(FlagMarked|FlagListing|FlagRamp) == FlagMarked
+}
+
+// frames gives the frames of heads with their payloads. It leaves out the frames that want, unless nil, does not want,
+// and may leave out tokens that need does not name.
+func (f *File) frames(heads iter.Seq2[Frame, error], want func(Frame) bool, need tokens) iter.Seq2[FrameData, error] {
 	return func(yield func(FrameData, error) bool) {
 		dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxFrame))
 		if err != nil {
@@ -69,7 +100,7 @@ func (f *File) frames(want func(Frame) bool, noTokens bool) iter.Seq2[FrameData,
 		defer dec.Close()
 		var stored, scratch []byte
 		var part *zstd.Decoder
-		if noTokens {
+		if need != allTokens {
 			if part, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
 				zstd.WithDecoderMaxMemory(MaxFrame)); err != nil {
 				yield(FrameData{}, err)
@@ -77,28 +108,26 @@ func (f *File) frames(want func(Frame) bool, noTokens bool) iter.Seq2[FrameData,
 			}
 			defer part.Close()
 		}
-		for fr, err := range f.Headers() {
+		for fr, err := range heads {
 			if err == nil && want != nil && !want(fr) {
 				continue
 			}
 			d := FrameData{Frame: fr}
 			if err == nil {
-				if cap(stored) < int(fr.Stored) || !noTokens || fr.Codec == codecNone {
+				if cap(stored) < int(fr.Stored) || need == allTokens {
 					stored = make([]byte, fr.Stored) // bounded: Headers checked it against the file
 				}
 				stored = stored[:fr.Stored]
 				if _, err = f.r.ReadAt(stored, fr.Offset+FrameSize); err == nil || err == io.EOF {
-					if noTokens && fr.Codec == codecColumns &&
-						fr.Flags&(FlagMarked|FlagListing|FlagRamp) == FlagMarked &&
-						crc32.Checksum(stored, castagnoli) == fr.crc {
+					if need.spare(fr) && crc32.Checksum(stored, castagnoli) == fr.crc {
 						d.Payload = fr.payloadWithoutTokens(stored, part)
 					}
 					if d.Payload == nil {
 						d.Payload, err = fr.payload(f.Name, stored, dec, &scratch)
+						if fr.Codec == codecNone { // it is the payload; else it is read into again
+							stored = nil
+						}
 					}
-				}
-				if fr.Codec == codecNone { // it is the payload; else it is read into again
-					stored = nil
 				}
 			}
 			if !yield(d, err) {
@@ -112,7 +141,7 @@ func (f *File) frames(want func(Frame) bool, noTokens bool) iter.Seq2[FrameData,
 func (f *File) Blocks() iter.Seq2[trace.Block, error] { return f.blocks(nil) }
 
 func (f *File) blocks(want func(Frame) bool) iter.Seq2[trace.Block, error] {
-	return f.blocksOf(f.frames(want, false))
+	return f.blocksOf(f.frames(f.Headers(), want, allTokens))
 }
 
 func (f *File) blocksOf(frames iter.Seq2[FrameData, error]) iter.Seq2[trace.Block, error] {

@@ -8,9 +8,12 @@ import (
 
 // Headers iterates over the headers of the frames, that of the index apart. Damage is yielded as an error
 // (*DamageError) and reading continues at the next frame header that is sound.
-func (f *File) Headers() iter.Seq2[Frame, error] {
+func (f *File) Headers() iter.Seq2[Frame, error] { return f.headers(HeaderSize) }
+
+// headers is Headers from the frame at the offset from on.
+func (f *File) headers(from int64) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
-		at := int64(HeaderSize)
+		at := from
 		for at < f.Size {
 			b := make([]byte, min(f.Size-at, FrameSize))
 			if _, err := f.r.ReadAt(b, at); err != nil && err != io.EOF {

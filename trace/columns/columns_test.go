@@ -183,14 +183,17 @@ func BenchmarkDecode(b *testing.B) {
 	b.SetBytes(int64(n))
 }
 
-// sameWithoutTokens demands that DecodeWithoutTokens gives the encoded blocks of p with empty blobs of tokens, and
-// reads no column.
+// sameWithoutTokens demands that DecodeWithoutTokens and WithoutTokens give the blocks of p with empty blobs of tokens,
+// and that the former reads no column.
 func sameWithoutTokens(t interface{ Fatalf(string, ...any) }, enc, p []byte) {
 	got, err := columns.DecodeWithoutTokens([]byte("before"), bytes.NewReader(enc), len(p))
 	if err != nil {
 		t.Fatalf("DecodeWithoutTokens: %v", err)
 	}
 	got = got[len("before"):]
+	if plain := columns.WithoutTokens(nil, p); !bytes.Equal(plain, got) {
+		t.Fatalf("%d bytes of blocks that were not encoded, %d of those that were", len(plain), len(got))
+	}
 	for want, err := range trace.Blocks(p) {
 		if err != nil {
 			t.Fatalf("%v", err)

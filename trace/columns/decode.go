@@ -263,6 +263,32 @@ func without(dst, skeleton []byte, blobs []blob) ([]byte, error) {
 	return dst, nil
 }
 
+// WithoutTokens appends to dst the blocks of payload without their blobs of tokens, as DecodeWithoutTokens does. It is
+// nil if payload is not a sequence of whole blocks that can be read.
+func WithoutTokens(dst, payload []byte) []byte {
+	var rest []byte
+	for at := 0; at < len(payload); {
+		b, n, err := trace.ReadBlock(payload[at:])
+		if err != nil || b.Version > trace.FormatVersion {
+			return nil
+		}
+		if at += n; b.Kind == trace.KindEpoch || b.Kind == trace.KindSync || b.Kind == trace.KindSlice {
+			from := 0
+			rest = rest[:0]
+			if trace.TokenBlobs(b, func(_ trace.Tag, off int, tokens []byte) {
+				rest = append(append(rest, b.Payload[from:off-4]...), 0, 0, 0, 0)
+				from = off + len(tokens)
+			}) != nil {
+				return nil
+			}
+			b.Payload = append(rest, b.Payload[from:]...)
+			rest = b.Payload
+		}
+		dst = trace.AppendBlock(dst, b)
+	}
+	return dst
+}
+
 type decoder struct {
 	symbols          []symbol
 	syms, ops, dests []byte
