@@ -18,8 +18,8 @@ func TestCopies(t *testing.T) {
 	}
 	bin := filepath.Join(t.TempDir(), "copies")
 	if out, err := exec.Command("gcc", "-std=gnu11", "-O2", "-g", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-I.",
-		"-Isrc", "testdata/copies.c", "src/os_posix.c", "src/pool.c", "src/guard.c", "-o", bin, "-ldl", "-lpthread").
-		CombinedOutput(); err != nil {
+		"-Isrc", "testdata/copies.c", "src/os_posix.c", "src/pool.c", "src/native.c", "src/guard.c", "-o", bin,
+		"-ldl", "-lpthread").CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	refused := func(e unix.Errno) string { return strconv.Itoa(int(e)) }

@@ -15,10 +15,11 @@
 /* ---- versions ---------------------------------------------------------------------------------------------------- */
 
 #define HC_ABI_VERSION 2            /* shared ring header; a reader refuses a later one */
-#define HC_FORMAT_VERSION 1         /* version byte of a probe's blocks, but for the next; the agent's META: 2, 5 */
+#define HC_FORMAT_VERSION 1         /* version byte of a probe's blocks, but for the next; the agent's META: 2 */
 #define HC_FORMAT_SLICES 3          /* of SLICE, and of EPOCH with events of version 3 */
 #define HC_FORMAT_CONCURRENT 3      /* the same of a collector whose objects have no address */
 #define HC_FORMAT_REFS 4            /* of REFS */
+#define HC_FORMAT_RESOURCE 5        /* of META with process or resource */
 #define HC_FORMAT_SITED 8           /* of EPOCH with sited */
 #define HC_FORMAT_USES 9            /* of EPOCH with uses */
 #define HC_FORMAT_CANDIDATES 6      /* of DEFS with candidate or scanned */
@@ -60,7 +61,7 @@
 #define HC_EV_UNLISTED 5
 #define HC_EV_STORM 6
 #define HC_EV_EXHAUSTED 7
-#define HC_EV_RESOURCE 21           /* the agent's, in a block of version 5 */
+#define HC_EV_RESOURCE 21           /* in a block of version 5: the agent's, and the probe's from the process context */
 #define HC_EV_TYPE 8
 #define HC_EV_LOADER 9
 #define HC_EV_METHOD 10

@@ -128,8 +128,8 @@ func loaderHarness(t *testing.T, lib string) string {
 	// The guard is the probe's own; the tables and what is refused are the harness's.
 	gcc("-Dos_symbol=real_os_symbol", "-Dos_library_of=real_os_library_of", "-Dsafe_read=real_safe_read", "-c",
 		"src/os_posix.c", "-o", out+".o")
-	gcc("testdata/loader.c", "src/vmstructs.c", "src/vmrows.c", "src/vmtable.c", "src/pool.c", "src/guard.c",
-		"src/perfmemory.c", out+".o", "-o", out, "-ldl", "-lpthread")
+	gcc("testdata/loader.c", "src/vmstructs.c", "src/vmrows.c", "src/vmtable.c", "src/pool.c", "src/native.c",
+		"src/guard.c", "src/perfmemory.c", out+".o", "-o", out, "-ldl", "-lpthread")
 	return out
 }
 

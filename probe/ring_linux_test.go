@@ -28,7 +28,8 @@ func ringstress(t *testing.T, cc string, more ...string) string {
 	include, out := filepath.Dir(includes[0]), filepath.Join(t.TempDir(), "ringstress")
 	args := append([]string{"-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-isystem", include, "-isystem",
 		include + "/linux", "-I.", "-Isrc", `-DHC_PROBE_VERSION="stress"`, "-D_GNU_SOURCE", "-o", out,
-		"testdata/ringstress.c", "src/ring_file_posix.c", "src/os_posix.c", "src/pool.c", "-pthread", "-ldl"}, more...)
+		"testdata/ringstress.c", "src/ring_file_posix.c", "src/os_posix.c", "src/pool.c", "src/native.c", "-pthread",
+		"-ldl"}, more...)
 	if b, err := exec.Command(cc, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", cc, err, b)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/heapcam/heapcam/ringstore/quota"
 	"github.com/heapcam/heapcam/ringstore/segment"
 	"github.com/heapcam/heapcam/ringstore/vfs"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // Store is the writing side of one JVM's ring.
@@ -57,6 +58,9 @@ func (s *Store) LastSource() uint64 { return s.source }
 // KeepCounters keeps what the recorder counts, a JSON document of at most 2 KiB, beside the recording. It is written
 // with the next sync. The store copies b.
 func (s *Store) KeepCounters(b []byte) error { return s.desc.keep(b) }
+
+// KeepResource keeps in recording.json whose recording it is, with the next sync.
+func (s *Store) KeepResource(r trace.Resource) { s.desc.id.Resource, s.desc.stale = r, true }
 
 // Counters gives what was kept last of this recording, by a recorder before as well; nil: nothing. The caller must not
 // change it.

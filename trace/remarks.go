@@ -71,7 +71,7 @@ func (m *Meta) remark(r *row) {
 	case TagProcess:
 		m.Process = append(m.Process, Process{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10]})
 	case TagResource:
-		m.Resource = m.Resource.with(r.str(0), r.str(1))
+		m.Resource = m.Resource.with(r.str(0), CleanAttr(r.str(1))) // a probe's is as the process wrote it
 	}
 }
 

@@ -92,6 +92,25 @@ func (r Resource) with(key, value string) Resource {
 	return r
 }
 
+// OldEnv is the name of AttrEnv before version 1.27 of the conventions.
+const OldEnv = "deployment.environment"
+
+// Over gives the attributes of r, and those of below that r lacks. AttrRedact is below's alone.
+func (r Resource) Over(below Resource) Resource {
+	all := Resource{}
+	for _, k := range ResourceKeys {
+		v := r[k]
+		if k == AttrEnv && v == "" {
+			v = r[OldEnv]
+		}
+		if v == "" || k == AttrRedact {
+			v = below[k]
+		}
+		all[k] = v
+	}
+	return all.Clean()
+}
+
 func isAttrKey(k string) bool {
 	const set = "abcdefghijklmnopqrstuvwxyz0123456789._-"
 	return k != "" && len(k) <= 64 && strings.Trim(k, set) == ""

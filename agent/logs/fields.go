@@ -58,6 +58,7 @@ var (
 	Collections = key("collections", "number of collections")
 	Phase       = key("phase", "how the recording ended: see `phase` of `heapcam status --json`")
 	Note        = key("note", "the probe's words")
+	Service     = key("service", "namespace, name, version and instance of the service")
 	Last        = key("last", "time of the last write")
 	Waited      = key("waited", "how long the disk has not answered")
 	Recordings  = key("recordings", "number of recordings")

@@ -32,6 +32,11 @@ var Probe = []ProbeLine{
 	{warn, "not recording this JVM: %s is not HotSpot: heapcam records only HotSpot JVMs",
 		"The JVM is OpenJ9 or a native image, or exports no tables of HotSpot's.",
 		"use a HotSpot JDK that heapcam supports"},
+	{warn, "process context: reading it has not ended, most likely because of userfaultfd; the thread that reads it " +
+		"stays until the memory can be read",
+		"The probe was detached while it read what an SDK of OpenTelemetry publishes. The program keeps that memory " +
+			"from its readers.",
+		"none is needed; restart the JVM to be rid of the thread"},
 	{info, "JDK %d is untested: the heap is walked once more after each of the first %d collections",
 		"The JDK is newer than those that heapcam was tested with. The probe checks itself while it records.", ""},
 	{warn, "not recording this JVM: JVMTI AddCapabilities failed with error %d",

@@ -4,6 +4,9 @@ package logs
 var (
 	RecordingStarted = line(recorder, "recording-started", info, "recording started",
 		"A JVM is recorded, for the first time or after a restart of the agent.", "")
+	RecordingNamed = line(recorder, "recording-named", info, "the process context names the service",
+		"An SDK of OpenTelemetry in the JVM has published its attributes, or has changed them. They hold from now on.",
+		"")
 	RecordingEnded = line(recorder, "recording-ended", info, "recording ended",
 		"The JVM has ended, or the agent detached from it. Everything in the shared ring is stored.", "")
 	JVMRefused = line(recorder, "jvm-refused", warn, "the probe refused to record the JVM",

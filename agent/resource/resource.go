@@ -1,7 +1,8 @@
 // Package resource says whose a JVM is: service, version, host, unit, pod and container, by attributes of
 // OpenTelemetry (trace.Resource).
 //
-// The first source that names an attribute wins, in this order: the JVM's options -Dotel.service.name and
+// The first source that names an attribute wins, in this order: the process context, which the probe reads and
+// sends (package session puts it over what Of returns); the JVM's options -Dotel.service.name and
 // -Dotel.resource.attributes, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, rules of heapcam.yaml, systemd unit,
 // container of the cgroup, pod (the API server if it may be asked, then the node's log folders), Spring Boot's name or
 // the manifest of the jar, jar or main class.
@@ -13,8 +14,7 @@
 //  2. All of it was written by the JVM's user: reads are bounded, files are opened inside the process' root as package
 //     procfs says, a jar only if its user can read it. Values are cleaned (trace.CleanAttr).
 //  3. Nothing asks another program or a container runtime, and no network but by Process.Pod. Nothing in the process is
-//     changed, and none of its memory is read: a page of it can make a reader wait for ever (so OTEL_CTX, OTEP 4719, is
-//     not used).
+//     changed, and none of its memory is read: a page of it can make a reader wait for ever.
 //
 // On Windows only options, rules and the name of the program are known.
 package resource
@@ -115,7 +115,7 @@ func (f found) otel(service, attributes string) {
 		}
 		pairs[strings.TrimSpace(k)] = v
 	}
-	if old := pairs["deployment.environment"]; pairs[trace.AttrEnv] == "" { // its name before 1.27
+	if old := pairs[trace.OldEnv]; pairs[trace.AttrEnv] == "" {
 		pairs[trace.AttrEnv] = old
 	}
 	for _, k := range trace.ResourceKeys {

@@ -89,10 +89,13 @@ func (s *Session) recalled(b trace.Block) {
 // meta takes in a META and begins the first file with it, or repeats in the open file what has changed.
 func (s *Session) meta(m trace.Meta) {
 	fresh, changed := s.learn(m)
+	named := s.name(m.Resource)
 	switch {
 	case !s.out.open && s.in.known:
 		// What comes before the first listing is samples and pauses; an exit before any collection leaves them.
 		s.begin(nil)
+	case s.out.open && named:
+		s.remark(trace.Meta{Resource: s.in.whose})
 	case s.out.open && (changed || len(fresh) > 0):
 		s.out.push(trace.EncodeMeta(trace.Meta{JVM: s.in.jvm, HasJVM: changed, Notes: fresh}))
 	}

@@ -57,7 +57,7 @@ func New(
 		s.alarms.oom.seen = 0
 		s.losses.reported.EpochsDropped, s.losses.reported.SamplesDropped = 0, 0
 	}
-	s.kept, s.in.whose = who.Kept, who.Resource
+	s.kept, s.in.whose, s.in.base = who.Kept, who.Resource, who.Resource
 	away := ring.Away()
 	s.status = Status{
 		ID: filepath.Base(dir), Name: who.Name, PID: who.PID, UID: ring.Owner(), StartTicks: h.StartTicks,

@@ -75,3 +75,51 @@ func TestRecordingFitsBlock(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}
 }
+
+// TestNamedByProcess: attributes that the probe sends come before the agent's, in status, in the open file and in the
+// next ones. They are cleaned, cannot say what uploads leave out, and change a bounded number of times.
+func TestNamedByProcess(t *testing.T) {
+	mem := &sessiontest.MemStore{Limit: 6 << 10}
+	r := newRig(t, mem)
+	r.stop()
+	r.whose = trace.Resource{trace.AttrService: "unit", trace.AttrHost: "h", trace.AttrRedact: "true"}
+	r.start()
+	m := tracetest.New(tracetest.Config{Seed: 9})
+	r.play(m, 2)
+	say := func(version string) {
+		r.commit([]trace.Block{trace.EncodeMeta(trace.Meta{Resource: trace.Resource{trace.AttrService: "orders",
+			trace.AttrVersion: version, trace.OldEnv: "prod", trace.AttrRedact: "false", "password": "s3cret"}})})
+		r.drained()
+	}
+	want := trace.Resource{trace.AttrService: "orders", trace.AttrVersion: "1_[2J", trace.AttrHost: "h",
+		trace.AttrEnv: "prod", trace.AttrRedact: "true"}
+	say("1\x1b[2J")
+	r.wait(func() bool { return maps.Equal(r.s.Status().Resource, want) && maps.Equal(mem.Whose(), want) })
+	r.play(m, 8)
+	r.drained()
+	for n := range 3 * maxNamed {
+		say(strings.Repeat("2", n+1))
+	}
+	r.stop()
+	want[trace.AttrVersion] = strings.Repeat("2", maxNamed-1)
+	if got := r.s.Status().Resource; !maps.Equal(got, want) {
+		t.Errorf("after many changes: %v", got)
+	}
+	var said []string
+	for i, f := range mem.Files() {
+		for b, err := range trace.Blocks(f) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m, err := trace.DecodeMeta(b); err == nil && m.Resource != nil {
+				said = append(said, m.Resource[trace.AttrService]+" "+m.Resource[trace.AttrVersion])
+				if _, other := m.Resource["password"]; other || i > 0 && m.Resource[trace.AttrService] != "orders" {
+					t.Errorf("file %d: %v", i, m.Resource)
+				}
+			}
+		}
+	}
+	if len(said) < 1+maxNamed || said[0] != "unit " || said[1] != "orders 1_[2J" {
+		t.Errorf("%q", said)
+	}
+}

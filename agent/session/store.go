@@ -35,6 +35,8 @@ type Store interface {
 	// last, nil: nothing.
 	KeepCounters(b []byte) error
 	Counters() []byte
+	// KeepResource keeps beside the recording whose it is, with the next sync.
+	KeepResource(r trace.Resource)
 	Stats() ringstore.Stats
 	// SyncSoon makes what was accepted survive a power loss, without waiting for the disk; a later call returns its
 	// error.

@@ -18,7 +18,10 @@ type stream struct {
 	jvm   trace.JVM
 	known bool // jvm is
 	notes []trace.Note
-	whose trace.Resource // nil: not known; never changes
+	whose trace.Resource // nil: not known
+	base  trace.Resource // whose without what the process says
+	said  trace.Resource // that, as it came last; nil: nothing
+	named int            // how often it has changed
 	depth uint64         // of the last epoch
 	time  uint64         // newest of the stream, ns since the probe began
 

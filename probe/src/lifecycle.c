@@ -9,6 +9,7 @@
 #include "census.h"
 #include "classes.h"
 #include "classtags.h"
+#include "context.h"
 #include "control.h"
 #include "crew.h"
 #include "cycles.h"
@@ -86,6 +87,7 @@ static void end_recording(JNIEnv *jni, bool asked) {
     drag_end(jni);
     recording_close(); // disabling does not wait for callbacks that run
     crew_end();
+    context_end();
     listen_no_more();
     if (asked && vm_has_no_addresses()) cycles_last(jni);
     if (asked && !atomic_exchange(&gave_up, true)) {

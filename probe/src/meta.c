@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "context.h"
 #include "deflog.h"
 #include "options.h"
 #include "os.h"
@@ -97,6 +98,7 @@ static void fill_again(struct enc *e) {
     if (!again_part) {
         again_at = *ring64(HC_RING_OFF_HEAD);
         put_jvm_event(e);
+        context_put(e);
     }
     again_next = again_part;
     again_more = put_defs_again(e, &again_next);
@@ -116,6 +118,12 @@ static void fill_end(struct enc *e) {
 static PER_RECORDING bool again_first;
 
 bool meta_put_first(void) { return commit(fill_first); }
+static void fill_context(struct enc *e) {
+    fill_samples(e);
+    context_put(e);
+}
+
+bool meta_put_context(void) { return commit(fill_context); }
 bool meta_put_samples(void) { return commit(fill_samples); }
 bool meta_put_note(const char *text) {
     note = text;

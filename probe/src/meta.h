@@ -17,6 +17,7 @@ extern _Atomic bool sampling_denied; // another agent has it, as of the last tim
 // Each of them commits one block or more; false: there is no room, or another epoch waits for it.
 bool meta_put_first(void);
 bool meta_put_samples(void);
+bool meta_put_context(void); // what context_put writes
 bool meta_put_note(const char *text); // with the JVM's properties anew
 bool meta_put_end(uint64_t reason);   // HC_END_*
 bool meta_commit(void (*fill)(struct enc *e)); // what fill writes, which begins with meta_fill_samples

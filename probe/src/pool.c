@@ -15,18 +15,16 @@ bool pool_quiet(void) { return true; }
 void pool_fault(void) {}
 void pool_die(void) {}
 #else
-#include <dlfcn.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "guard.h"
+#include "native.h"
 #include "os.h"
 
 static struct member {
@@ -64,7 +62,7 @@ static void turn(struct member *m) {
 
 static void *member(void *arg) {
     struct member *m = arg;
-    syscall(SYS_prctl, PR_SET_NAME, "heapcam walk", 0, 0, 0);
+    native_name("heapcam walk");
     m->self = pthread_self();
     while (!atomic_load(&quitting)) {
         uint32_t b = atomic_load(&bell);
@@ -79,47 +77,15 @@ static void *member(void *arg) {
     return NULL;
 }
 
-// Not by name: until 2.34 glibc has these in another library, which every JVM has loaded.
-static struct {
-    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    int (*join)(pthread_t, void **);
-    int (*attr_init)(pthread_attr_t *);
-    int (*attr_stack)(pthread_attr_t *, size_t);
-    int (*attr_destroy)(pthread_attr_t *);
-} threads;
-
-static bool find_threads(void) {
-    *(void **)&threads.create = os_symbol(RTLD_DEFAULT, "pthread_create");
-    *(void **)&threads.join = os_symbol(RTLD_DEFAULT, "pthread_join");
-    *(void **)&threads.attr_init = os_symbol(RTLD_DEFAULT, "pthread_attr_init");
-    *(void **)&threads.attr_stack = os_symbol(RTLD_DEFAULT, "pthread_attr_setstacksize");
-    *(void **)&threads.attr_destroy = os_symbol(RTLD_DEFAULT, "pthread_attr_destroy");
-    return threads.create && threads.join && threads.attr_init && threads.attr_stack && threads.attr_destroy;
-}
-
-// What a thread that begins inherits. It handles faults, and 32 to 34, which the C library sends to all threads and
-// waits for (setuid): the kernel is asked, since the C library blocks these never and what it asks for is its secret.
-static void mask_set(uint64_t mask, uint64_t *was) {
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, was, sizeof mask);
-}
-static uint64_t bit(int sig) { return 1ull << (sig - 1); }
-
-enum { STACK = 256 << 10 };
 unsigned pool_begin(unsigned n, pool_work *work, pool_work *rest) {
-    pthread_attr_t attr;
-    if (atomic_load(&nmembers) || !find_threads() || threads.attr_init(&attr)) return 0;
-    bool small = !threads.attr_stack(&attr, STACK);
+    if (atomic_load(&nmembers)) return 0;
     to_do = work, to_rest = rest;
     atomic_store(&quitting, false);
-    uint64_t was, not = bit(SIGSEGV) | bit(SIGBUS) | bit(SIGILL) | bit(SIGFPE) | bit(SIGTRAP) | 7ull << 31;
-    mask_set(~not, &was);
     unsigned i = 0;
-    for (; small && i < n && i < POOL_MOST; i++) {
+    for (; i < n && i < POOL_MOST; i++) {
         members[i] = (struct member){.heard = atomic_load(&bell)};
-        if (threads.create(&members[i].thread, &attr, member, &members[i])) break;
+        if (!native_start(&members[i].thread, member, &members[i])) break;
     }
-    mask_set(was, NULL);
-    threads.attr_destroy(&attr);
     atomic_store(&nmembers, i);
     return i;
 }
@@ -134,7 +100,7 @@ bool pool_end(void) {
         for (ended = 0; ended < n && atomic_load(&members[ended].ended);) ended++;
     }
     if (ended < n) return false;
-    for (uint32_t i = 0; i < n; i++) threads.join(members[i].thread, NULL);
+    for (uint32_t i = 0; i < n; i++) native_join(members[i].thread);
     atomic_store(&nmembers, 0);
     return true;
 }

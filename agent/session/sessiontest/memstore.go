@@ -25,6 +25,7 @@ type MemStore struct {
 	full   bool // the open file takes nothing more
 	closed bool
 	kept   []byte
+	whose  trace.Resource
 }
 
 // Files returns what was written, file by file.
@@ -119,6 +120,15 @@ func (m *MemStore) KeepCounters(b []byte) error {
 	m.kept = b
 	return nil
 }
+func (m *MemStore) KeepResource(r trace.Resource) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.whose = r
+}
+
+// Whose is what KeepResource was given last.
+func (m *MemStore) Whose() trace.Resource { m.mu.Lock(); defer m.mu.Unlock(); return m.whose }
+
 func (m *MemStore) SyncSoon() error { return nil }
 func (m *MemStore) Close() error    { m.mu.Lock(); defer m.mu.Unlock(); m.closed = true; return nil }
 func (m *MemStore) Stats() ringstore.Stats {
