@@ -119,6 +119,27 @@ func TestReferences(t *testing.T) {
 	t.Run("Serial-17-wide", func(t *testing.T) {
 		holdReferences(t, 17, "Serial", "-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers")
 	})
+	t.Run("Serial-17-40g", func(t *testing.T) { holdReferences(t, 17, "Serial", "-Xmx40g") })
+	t.Run("G1-25-40g", func(t *testing.T) { holdReferences(t, 25, "G1", "-Xms64m", "-Xmx40g") })
+}
+
+// TestReferencesFar: the young space of this heap begins 32 GiB behind its base, so a listing is refused.
+func TestReferencesFar(t *testing.T) {
+	t.Parallel()
+	d := newDaemon(t)
+	d.start(t)
+	file := filepath.Join(t.TempDir(), "end")
+	p := program{major: 17, gc: "Parallel", main: "References", args: []string{file},
+		opts: []string{"-Xmx60g", d.withProbe(t, "")}}
+	r := p.plain(t)
+	await(t, "the program is ready", func() bool { return strings.Contains(r.stdout.String(), "ready") })
+	awaitSession(t, d)
+	_, errs, code := heapcam(t, "references", "--max-reference-pause", "20s", "--socket", d.sock, r.pidText())
+	if code != 1 || !strings.Contains(errs, "more than 32 GiB apart") {
+		t.Errorf("status %d: %s", code, errs)
+	}
+	r.end(t, file)
+	d.stop(t)
 }
 
 func holdReferences(t *testing.T, major int, gc string, opts ...string) {

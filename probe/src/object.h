@@ -45,9 +45,11 @@ const struct hot *object_learn(int lay, uint64_t a, uint64_t word, struct hot *h
 const struct hot *object_learn_aside(struct hot *table, int lay, uint64_t a, uint64_t word, struct hot *h,
                                      uint32_t *len, uint64_t *bytes);
 
-// aside: NULL, or the table of a thread of the pool.
-HOT const struct hot *object_in(struct hot *aside, int lay, uint64_t a, uint64_t mark, uint64_t round,
-                                struct hot *spare, uint32_t *len, uint64_t *bytes) {
+// aside: NULL, or the table of a thread of the pool. next: behind the object. The walk waits for it, so that what is
+// known first is added first, and no size stands between it and the next object.
+HOT const struct hot *object_next(struct hot *aside, int lay, uint64_t a, uint64_t mark, uint64_t round,
+                                  struct hot *spare, uint32_t *len, uint64_t *next) {
+    *next = a;
     if (aside && lay == COMPACT && (mark & 3) == 3) return NULL;
     uint64_t word = word_at(lay, a, mark);
     const struct hot *h = hot_at(aside ? aside : hots, word, lay == COMPACT);
@@ -56,14 +58,22 @@ HOT const struct hot *object_in(struct hot *aside, int lay, uint64_t a, uint64_t
         uint64_t some_bytes = 0;
         h = aside ? object_learn_aside(aside, lay, a, word, spare, &some_len, &some_bytes)
                   : object_learn(lay, a, word, spare, &some_len, &some_bytes);
-        *len = some_len, *bytes = some_bytes;
+        *len = some_len, *next = a + some_bytes;
         return h;
     }
     // A length is read of instances too where that is inside the smallest object.
     uint32_t n = (lay == NARROW ? rd32((char *)a + 12) : rd32((char *)a + (h->lenmask & 8))) & h->lenmask;
     *len = n;
-    *bytes = (h->base + ((uint64_t)n << h->shift)) & round;
+    *next = (a + h->base + ((uint64_t)n << h->shift)) & round;
     return LIKELY(!(n >> 31)) ? h : NULL;
+}
+
+HOT const struct hot *object_in(struct hot *aside, int lay, uint64_t a, uint64_t mark, uint64_t round,
+                                struct hot *spare, uint32_t *len, uint64_t *bytes) {
+    uint64_t next;
+    const struct hot *h = object_next(aside, lay, a, mark, round, spare, len, &next);
+    *bytes = next - a;
+    return h;
 }
 
 HOT const struct hot *object(int lay, uint64_t a, uint64_t mark, uint64_t round, struct hot *spare, uint32_t *len,

@@ -126,8 +126,6 @@ static bool may_take(uint64_t used, uint64_t most, const struct sizes *z, char w
         snprintf(why, HC_MAX_REASON, "with this collector objects have no address");
     else if (atomic_load(&gave_up) || is_off())
         snprintf(why, HC_MAX_REASON, "recording is paused");
-    else if (vm.heap_bytes >> 3 >= UINT32_MAX)
-        snprintf(why, HC_MAX_REASON, "the heap may become larger than 32 GiB");
     else if (!vm_late(why) || !refwalk_ready(why))
         return false;
     else if (ns > most)
@@ -150,6 +148,8 @@ static void explain(const struct refs *r, const struct refstop *s, uint64_t most
     else if (r->late)
         snprintf(why, HC_MAX_REASON, "it was aborted after %llu ms, the longest that it may stop the JVM",
                  (unsigned long long)most / 1000000);
+    else if (r->far)
+        snprintf(why, HC_MAX_REASON, "objects of the heap are more than 32 GiB apart");
     else if (r->full)
         snprintf(why, HC_MAX_REASON, "the heap has more references than expected; the next try has more memory");
 }

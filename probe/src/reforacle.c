@@ -27,11 +27,11 @@ static PER_RECORDING uint64_t odd, all_jvmti, all_walk, differ, unlisted, lost;
 bool reforacle_begin(void) {
     if (!by_jvmti) by_jvmti = memory_sparse(MAX_TYPES * sizeof *by_jvmti);
     if (!by_walk) by_walk = memory_sparse(MAX_TYPES * sizeof *by_walk);
-    if (!reached) reached = memory_sparse(vm.heap_bytes / 64 + 64);
+    memory_give_back(reached);
+    reached = memory_sparse(vm.heap_bytes / 64 + 64);
     if (!by_jvmti || !by_walk || !reached) return false;
     memset(by_jvmti, 0, MAX_TYPES * sizeof *by_jvmti);
     memset(by_walk, 0, MAX_TYPES * sizeof *by_walk);
-    memset(reached, 0, vm.heap_bytes / 64 + 64);
     odd = all_jvmti = all_walk = differ = unlisted = lost = 0;
     return true;
 }

@@ -80,7 +80,7 @@ static jint JNICALL each_root(jvmtiHeapReferenceKind k, const jvmtiHeapReference
     struct refstop *s = user;
     struct refs *r = s->refs;
     if (!s->walked) begin_stop(s);
-    if (!s->understood || r->late || r->full) return JVMTI_VISIT_ABORT;
+    if (!s->understood || refs_failed(r)) return JVMTI_VISIT_ABORT;
     if (++s->calls % 1024 == 0 && now_ns() > r->until) return s->cut = true, JVMTI_VISIT_ABORT;
     if (k == JVMTI_HEAP_REFERENCE_SYSTEM_CLASS && stops_at_classes()) return JVMTI_VISIT_ABORT;
     // The mirrors of classes come from their loaders, in the walk.
@@ -108,7 +108,7 @@ static jint JNICALL each_reference(jvmtiHeapReferenceKind k, const jvmtiHeapRefe
     }
     jint what = each_root(k, i, ct, rt, size, tag, rtag, len, user);
     if (what == JVMTI_VISIT_ABORT) s->all = now_ns() - s->begin;
-    if (!s->oracle || !s->understood || s->refs->late || s->refs->full) return what;
+    if (!s->oracle || !s->understood || refs_failed(s->refs)) return what;
     reforacle_edge(JVMTI_HEAP_REFERENCE_OTHER, tag, NULL);
     return JVMTI_VISIT_OBJECTS;
 }
@@ -124,7 +124,7 @@ void refroots_stop(JNIEnv *jni, struct refstop *s) {
     (void)refstores_find(s->known);
     s->oracle = opt.oracle && reforacle_begin();
     (*jvmti)->FollowReferences(jvmti, 0, NULL, NULL, &cb, s);
-    if (s->oracle && s->understood && !s->refs->late && !s->refs->full) reforacle_compare(s->refs);
+    if (s->oracle && s->understood && !refs_failed(s->refs)) reforacle_compare(s->refs);
     if (s->walked && !s->oracle && !stops_at_classes()) s->all = now_ns() - s->begin; // it was not aborted
     storm_stopped(s->all);
     if (s->known) (*jni)->DeleteGlobalRef(jni, s->known);

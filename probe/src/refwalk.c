@@ -84,8 +84,11 @@ bool refwalk_know_references(JNIEnv *jni) {
 
 static PER_RECORDING uint64_t base; // of narrow references
 static PER_RECORDING uint32_t shift;
+static PER_RECORDING uint64_t reach; // bytes from the heap base on whose words + 1 fit into 32 bits
 
 void refwalk_know_words(void) {
+    const uint64_t most = (uint64_t)UINT32_MAX << 3;
+    reach = vm.heap_bytes < most ? vm.heap_bytes : most;
     if (!vm.compressed_oops) return;
     base = (uint64_t)rdp((void *)(uintptr_t)vm_address(SLOT_REFERENCE_BASE));
     shift = rd32((void *)(uintptr_t)vm_address(SLOT_REFERENCE_SHIFT));
@@ -93,7 +96,7 @@ void refwalk_know_words(void) {
 
 uint32_t refwalk_word(uint32_t v) {
     const uint64_t words = ((((uint64_t)v << shift) + base) - (uint64_t)vm.heap_base) >> 3;
-    return v && words < vm.heap_bytes >> 3 ? (uint32_t)words + 1 : 0;
+    return v && words < reach >> 3 ? (uint32_t)words + 1 : 0;
 }
 
 static void add_maybe(struct refs *r, uint32_t word) {
@@ -112,7 +115,7 @@ void refwalk_maybe(struct refs *r, uint64_t lo, uint64_t hi) {
         if (!(p & 0xffff) && now_ns() > r->until) r->maybes_full = true; // a large stack
         const uint64_t v = rd64((void *)p), o = v - (uint64_t)vm.heap_base;
         if (!v) continue;
-        if (o < vm.heap_bytes && !(v & 7)) add_maybe(r, (uint32_t)(o >> 3) + 1);
+        if (o < reach && !(v & 7)) add_maybe(r, (uint32_t)(o >> 3) + 1);
         if (!vm.compressed_oops) continue;
         add_maybe(r, refwalk_word((uint32_t)v));
         if (v >> 32) add_maybe(r, refwalk_word((uint32_t)(v >> 32)));
@@ -189,7 +192,9 @@ static void look_at_loaders(struct refs *r) {
 }
 
 // ---- where objects of a type have their references -----------------------------------------------
-enum { UNKNOWN, NONE, FIELDS, ELEMENTS, MIRROR, CHUNK };
+// PLAIN: two blocks at most, of few references each. The elements of an array are its first block.
+enum { UNKNOWN, PLAIN, BLOCKS, MIRROR, CHUNK };
+enum { FEW = 4, ROOM = 4 * FEW }; // ROOM: slots that an object may write to unasked
 
 static uint32_t slot_bytes(void) { return vm.compressed_oops ? 4 : 8; }
 
@@ -223,7 +228,7 @@ static void put_map(struct refs *r, struct refmap *m, const struct reftype *t, i
     for (uint32_t b = 0; b < 2 && b < t->nblocks; b++)
         m->off[b] = r->block[t->block + 2 * b], m->count[b] = r->block[t->block + 2 * b + 1];
     if (t->nblocks >= 255) violation("a class has too many stretches of references", t->type);
-    m->how = (uint8_t)(how == FIELDS && !t->slots ? NONE : how);
+    m->how = (uint8_t)(how == PLAIN && (t->nblocks > 2 || m->count[0] > FEW || m->count[1] > FEW) ? BLOCKS : how);
 }
 
 static __attribute__((noinline)) void learn_type(struct refs *r, struct refmap *m, uint32_t type, uint64_t word) {
@@ -239,14 +244,17 @@ static __attribute__((noinline)) void learn_type(struct refs *r, struct refmap *
     if (ti->lh < 0) {
         const bool objects = (uint32_t)ti->lh >> 30 == 2;
         t->kind = objects ? HC_RC_OBJARRAY : HC_RC_ARRAY;
-        m->header = (uint32_t)ti->lh >> 16 & 0xff;
-        m->how = objects ? ELEMENTS : NONE;
-        if (ti->flags & HC_TF_FILLER) t->kind = HC_RC_FILLER, m->how = NONE;
+        m->how = PLAIN;
+        if (ti->flags & HC_TF_FILLER) t->kind = HC_RC_FILLER;
+        if (t->kind != HC_RC_OBJARRAY) return;
+        if (1u << (ti->lh & 31) != slot_bytes()) violation("an array is not laid out so", word);
+        m->off[0] = (uint32_t)ti->lh >> 16 & 0xff;
+        m->elements = ~0u;
         return;
     }
     const bool chunk = ti->flags & TI_CHUNK, mirror = !chunk && ti->flags & HC_TF_VARIABLE;
     if (dead) { // an object of a class that is gone is dead, too
-        m->how = NONE;
+        m->how = PLAIN;
         return;
     }
     const char *klass = klass_of(word);
@@ -258,7 +266,7 @@ static __attribute__((noinline)) void learn_type(struct refs *r, struct refmap *
     if (ti->flags & HC_TF_FILLER) t->kind = HC_RC_FILLER;
     read_maps(r, t, klass, (uint32_t)ti->lh & ~1u);
     m->header = (uint16_t)((uint32_t)ti->lh & 0xfff8); // of a mirror: behind it stand the statics
-    put_map(r, m, t, mirror ? MIRROR : chunk ? CHUNK : FIELDS);
+    put_map(r, m, t, mirror ? MIRROR : chunk ? CHUNK : PLAIN);
 }
 
 // ---- the walk -----------------------------------------------------------------------------------
@@ -270,15 +278,16 @@ HOT uint32_t *copy(bool wide, uint32_t *s, uint64_t from, uint64_t n) {
     }
     const uint64_t *p = (const uint64_t *)from;
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t o = p[i] - (uint64_t)vm.heap_base; // null and what leads out of the heap: 0
-        s[i] = o < vm.heap_bytes ? (uint32_t)(o >> 3) + 1 : 0;
+        uint64_t o = p[i] - (uint64_t)vm.heap_base; // null, and what leads to where no object is: 0
+        s[i] = o < reach ? (uint32_t)(o >> 3) + 1 : 0;
     }
     return s + n;
 }
 
-HOT uint32_t *copy_fields(bool wide, const struct refs *r, uint32_t *s, uint64_t a, const struct refmap *m) {
-    s = copy(wide, s, a + m->off[0], m->count[0]);
-    if (m->nblocks > 1) s = copy(wide, s, a + m->off[1], m->count[1]);
+// n: references of the first block.
+HOT uint32_t *copy_blocks(bool wide, const struct refs *r, uint32_t *s, uint64_t a, const struct refmap *m, uint64_t n) {
+    s = copy(wide, s, a + m->off[0], n);
+    s = copy(wide, s, a + m->off[1], m->count[1]);
     for (uint32_t b = 2, at_block = m->more; b < m->nblocks; b++, at_block += 2)
         s = copy(wide, s, a + r->block[at_block], r->block[at_block + 1]);
     return s;
@@ -307,13 +316,30 @@ static __attribute__((noinline)) uint32_t *put_counted(struct refs *r, uint32_t 
     r->raw[r->raws++] = (uint64_t)(s - r->slot);
     *s++ = class, *s++ = n;
     const bool wide = !vm.compressed_oops;
-    s = copy_fields(wide, r, s, a, m);
+    s = copy_blocks(wide, r, s, a, m, m->count[0]);
     return copy(wide, s, a + m->header, n);
+}
+
+// What few objects need: of a type that was not met before, with many references, or at the end of a stretch.
+static __attribute__((noinline)) uint32_t *put_slowly(struct refs *r, uint32_t *s, uint64_t a, uint64_t size,
+                                                      uint32_t len, struct refmap *m) {
+    if (m->how > BLOCKS) return put_counted(r, s, a, size, m);
+    const uint64_t n = m->count[0] + (uint64_t)(len & m->elements);
+    if (!need(r, s, n + m->slots - m->count[0])) return s;
+    return copy_blocks(!vm.compressed_oops, r, s, a, m, n);
+}
+
+// Copies n references. It reads and writes FEW of them: no loop, whose end nobody could predict.
+HOT uint32_t *copy_few(bool wide, uint32_t *s, uint64_t from, uint64_t n) {
+    if (wide) return copy(wide, s, from, n);
+    __builtin_memcpy(s, (const uint32_t *)from, 4 * FEW);
+    return s + n;
 }
 
 // The next part begins at the object at a. false: the walk ends here.
 static __attribute__((noinline)) bool next_part(struct refs *r, uint64_t a, const uint8_t *p, const uint32_t *s) {
     if (r->part + r->parts == r->part_end || r->token_end - p < REF_PART_TOKENS / 8) r->full = true;
+    if (r->slot_end - s < 2 * ROOM) r->full = true;
     if (now_ns() > r->until) r->late = true;
     if (r->full || r->late) return false;
     r->part[r->parts++] = (struct refpart){WORD(a), (uint64_t)(p - r->token), (uint64_t)(s - r->slot)};
@@ -338,62 +364,64 @@ static inline uint64_t to_object(const struct stretch *x, uint64_t a, uint32_t *
     }
 }
 
-HOT void walk(int lay, bool wide, struct refs *r, const struct stretch *x) {
-    const uint64_t round = ~(vm.align - 1);
+// dense: each object begins where the one before ends.
+HOT void walk(int lay, bool wide, bool dense, struct refs *r, const struct stretch *x) {
+    const uint64_t round = ~(vm.align - 1), hi = x->hi;
+    struct refmap *const maps = r->map;
     struct hot spare;
     uint8_t *p = r->token + r->tokens, *p_limit = p;
     uint32_t *s = r->slot + r->slots, *s_limit = s;
-    uint64_t prev = r->prev_end, n = 0;
+    uint64_t prev = 0, n = 0;
     uint32_t hole = 0;
-    for (uint64_t a = to_object(x, x->lo, &hole); a < x->hi; a = to_object(x, a, &hole)) {
+    for (uint64_t a = dense ? x->lo : to_object(x, x->lo, &hole); a < hi; a = dense ? a : to_object(x, a, &hole)) {
         uint32_t len;
-        uint64_t size;
+        uint64_t next;
         __builtin_prefetch((void *)(a + AHEAD));
         if (!LIKELY(p < p_limit && s < s_limit)) {
             if (!next_part(r, a, p, s)) break;
             p_limit = r->token_end - p < 2 * REF_PART_TOKENS ? p + REF_PART_TOKENS / 16 : p + REF_PART_TOKENS;
-            s_limit = s + REF_PART_SLOTS;
-            prev = WORD(a);
+            s_limit = r->slot_end - s < REF_PART_SLOTS + ROOM ? r->slot_end - ROOM : s + REF_PART_SLOTS;
+            prev = a;
         }
         const uint64_t mark = rd64((void *)a);
-        const struct hot *o = object(lay, a, mark, round, &spare, &len, &size);
-        if (!LIKELY(o && size <= x->hi - a)) unknown_class("a class word in the heap is unknown", a);
-        if (!LIKELY(WORD(a) == prev)) {
+        const struct hot *o = object_next(NULL, lay, a, mark, round, &spare, &len, &next);
+        if (!LIKELY(o && next <= hi)) unknown_class("a class word in the heap is unknown", a);
+        if (!dense && !LIKELY(a == prev)) {
             *p++ = HC_LIST_SKIP;
-            p = leb_long(p, WORD(a) - prev);
+            p = leb_long(p, (a - prev) >> 3);
         }
         p = put4(p, o->list, o->nlist);
         p = put_len(p, o, len);
-        struct refmap *m = &r->map[TSLOT(o->type)];
+        struct refmap *m = &maps[TSLOT(o->type)];
         if (!LIKELY(m->how)) learn_type(r, m, o->type, word_at(lay, a, mark));
-        if (m->how == FIELDS) {
-            if (!need(r, s, m->slots)) break;
-            s = copy_fields(wide, r, s, a, m);
-        } else if (m->how == ELEMENTS) {
-            if (m->header + ((uint64_t)len << (wide ? 3 : 2)) > size) violation("an array is not laid out so", a);
-            if (!need(r, s, len)) break;
-            s = copy(wide, s, a + m->header, len);
-        } else if (m->how > ELEMENTS) {
-            s = put_counted(r, s, a, size, m);
+        const uint64_t refs = m->count[0] + (uint64_t)(len & m->elements);
+        if (LIKELY((m->how == PLAIN) & (refs <= FEW) & (next + 4 * FEW <= hi))) {
+            s = copy_few(wide, s, a + m->off[0], refs);
+            if (m->nblocks > 1) s = copy_few(wide, s, a + m->off[1], m->count[1]);
+        } else {
+            s = put_slowly(r, s, a, next - a, len, m);
             if (r->full) break;
         }
-        a += size;
-        prev = WORD(a);
+        prev = a = next;
         n++;
     }
     r->tokens = (uint64_t)(p - r->token), r->slots = (uint64_t)(s - r->slot);
-    r->prev_end = prev;
     r->objects += n;
 }
 
 static void walk_stretch(struct refs *r, const struct stretch *x) {
     need_memory(x->lo, x->hi);
-#define NARROW_OOPS(lay) walk(lay, false, r, x)
-#define WIDE_OOPS(lay) walk(lay, true, r, x)
-    if (vm.compressed_oops)
+    const bool dense = !x->bits && !x->holes;
+#define DENSE(lay) walk(lay, false, true, r, x)
+#define NARROW_OOPS(lay) walk(lay, false, false, r, x)
+#define WIDE_OOPS(lay) walk(lay, true, false, r, x)
+    if (vm.compressed_oops && dense)
+        FOR_LAYOUT(DENSE);
+    else if (vm.compressed_oops)
         FOR_LAYOUT(NARROW_OOPS);
     else
         FOR_LAYOUT(WIDE_OOPS);
+#undef DENSE
 #undef NARROW_OOPS
 #undef WIDE_OOPS
 }
@@ -406,16 +434,26 @@ static void walk_area(struct refs *r, const struct area *f) {
     if (x.lo < x.hi) walk_stretch(r, &x);
 }
 
+// Whether all objects are where reach ends or before that.
+static bool within_reach(const struct heapmap *h) {
+    for (uint32_t i = 0; i < h->n; i++)
+        if (h->area[i].kind != HC_SPACE_FREE && h->area[i].top > h->area[i].bottom &&
+            h->area[i].top - (uint64_t)vm.heap_base > reach)
+            return false;
+    return true;
+}
+
 // In the order of addresses; of Serial and Parallel the survivor space that is not in use is empty.
 void refwalk_all(void *arg) {
     struct refs *r = arg;
     struct heapmap *h = &r->heap;
     classes_scan_new();
     heapmap()->read(h);
+    refwalk_know_words();
+    r->far = !within_reach(h);
+    if (r->far) return;
     tlab_holes();
     look_at_loaders(r);
-    refwalk_know_words();
-    r->prev_end = 0;
     uint32_t order[SPACES] = {EDEN, FROM, TO, OLD};
     for (int i = 1; !vm_has_regions() && i < SPACES; i++)
         for (int j = i; j && h->area[order[j - 1]].bottom > h->area[order[j]].bottom; j--) {

@@ -33,10 +33,12 @@ struct reftype {
 };
 struct refmap { // the same for the walk, by TSLOT of the type
     uint8_t how, nblocks;
-    uint16_t header; // bytes, of arrays
-    uint32_t slots, off[2], count[2];
-    uint32_t more; // position in blocks of the third block
+    uint16_t header;   // bytes, of arrays and mirrors
+    uint32_t elements; // all ones: each element is a reference
+    uint32_t off[2], count[2];
+    uint32_t slots, more; // more: position in blocks of the third block
 };
+_Static_assert(sizeof(struct refmap) == 32, "its place takes one shift");
 struct refextra {
     uint32_t from, to, kind;
 };
@@ -67,15 +69,16 @@ struct refs {
     uint32_t *maybe, *seen; // what stacks may refer to: words + 1; the newest of them
     struct heapmap heap;
 
-    uint64_t until;    // now_ns() at which the walk ends
-    uint64_t prev_end; // word behind the last object
+    uint64_t until; // now_ns() at which the walk ends
     uint64_t tokens, slots, objects, chunks, odd_mirrors;
     uint32_t parts, raws, types, classes, blocks, extras, roots, maybes;
-    bool late, full;                // it took too long, did not fit
+    bool late, full, far;           // it took too long, did not fit, has objects more than 32 GiB from the base
     bool extras_full, roots_full;   // the same of these alone
     bool maybes_full;
     bool no_referents, no_resolved; // left out
 };
+
+static inline bool refs_failed(const struct refs *r) { return r->late || r->full || r->far; }
 
 bool refwalk_ready(char why[HC_MAX_REASON]); // false: this JVM does not show what it takes
 bool refwalk_know_references(JNIEnv *jni);   // not in a pause: how the JVM marks the four kinds of Reference

@@ -226,6 +226,20 @@ export function confirmed(question, yes) {
   });
 }
 
+// settle has the agent take a reference listing, after the reader has confirmed. most: how long it may stop the JVM.
+export async function settle(most) {
+  const ask =
+    `Stop the JVM once, for at most ${most}, to list which objects are referenced? The page then shows who holds ` +
+    'them, and the verdicts can tell a leak from garbage.';
+  if (!(await confirmed(ask, 'Stop and list'))) return;
+  notice('The JVM is asked for the listing …');
+  try {
+    notice((await post('settle', { confirmed: true })).text);
+  } catch (e) {
+    notice('Cannot take a reference listing: ' + e.message);
+  }
+}
+
 // parts lets a long name break into lines only between its words: after a dot, a dollar sign or a bracket, and before a
 // capital letter.
 export const parts = name =>

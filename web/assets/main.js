@@ -17,6 +17,7 @@ import {
   Failure,
   visible,
   confirmed,
+  settle,
   clock,
   win,
 } from './lib.js';
@@ -247,7 +248,7 @@ function live() {
             type: 'button',
             id: 'settle',
             title: 'Find out which objects live (heapcam leaks --settle)',
-            click: settle,
+            click: () => settle(data.settle),
           },
           'Settle verdicts',
         )
@@ -260,19 +261,6 @@ function live() {
         )
       : null,
   );
-}
-
-async function settle() {
-  const ask =
-    `Stop the JVM once, for at most ${data.settle}, to list which objects are referenced? The verdicts can then tell ` +
-    'a leak from garbage.';
-  if (!(await confirmed(ask, 'Stop and list'))) return;
-  notice('The JVM is asked for the listing …');
-  try {
-    notice((await post('settle', { confirmed: true })).text);
-  } catch (e) {
-    notice('Cannot settle: ' + e.message);
-  }
 }
 
 async function freeze() {

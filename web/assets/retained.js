@@ -1,10 +1,11 @@
 // Retained: what a reference listing says. The dominator tree, groups by what they retain, and who holds a class, what
 // a site allocated, or one object.
-import { h, go, get, bytes, count, plural, share, when, facts, prose, parts } from './lib.js';
+import { h, go, get, bytes, count, plural, share, when, facts, prose, parts, settle } from './lib.js';
 import { TreeTable } from './tree.js';
 
 const kinds = { object: 'Dominator tree', class: 'Class', package: 'Package', loader: 'Class loader', site: 'Site' };
 let box = null,
+  most = '', // how long a reference listing may stop the JVM; '': none can be taken
   shown = '',
   asked = '';
 
@@ -25,17 +26,25 @@ const what = params => ['object', 'site', 'class'].find(k => params.get(k)) || '
 
 export async function update(data, params) {
   if (!box) return;
+  most = data.settle;
   await sizes(params);
   await holders(params);
 }
 
 // none says how to record references.
 function none() {
-  box.head.replaceChildren(
+  const why =
     'This recording has no reference listing, which lists all references of the heap at one moment. So it is not ' +
-      'known what keeps objects alive. The command ',
-    h('code', {}, 'heapcam references JVM'),
-    ' takes one of a JVM that an agent records.',
+    'known what keeps objects alive. ';
+  box.head.replaceChildren(
+    ...(most
+      ? [why, h('button', { type: 'button', id: 'list', click: () => settle(most) }, 'Take a reference listing')]
+      : [
+          why,
+          'The command ',
+          h('code', {}, 'heapcam references JVM'),
+          ' takes one of a JVM that an agent records.',
+        ]),
   );
 }
 
