@@ -120,7 +120,7 @@ func TestReferences(t *testing.T) {
 		holdReferences(t, 17, "Serial", "-XX:-UseCompressedOops", "-XX:-UseCompressedClassPointers")
 	})
 	t.Run("Serial-17-40g", func(t *testing.T) { holdReferences(t, 17, "Serial", "-Xmx40g") })
-	t.Run("G1-25-40g", func(t *testing.T) { holdReferences(t, 25, "G1", "-Xms64m", "-Xmx40g") })
+	t.Run("Serial-25-40g", func(t *testing.T) { holdReferences(t, 25, "Serial", "-Xmx40g") })
 }
 
 // TestReferencesFar: the young space of this heap begins 32 GiB behind its base, so a listing is refused.

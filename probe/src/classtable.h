@@ -67,11 +67,10 @@ uint32_t class_type_at(uint64_t word, uint64_t time);
 
 // What the walks need of the classes they meet most: a direct-mapped table. What is used of it stays in the first-level
 // cache. The address of the next object hangs on class word -> entry -> size, so that chain is kept short and free of
-// branches; kinds of objects alternate too fast to be predicted. Objects whose size needs more than this never enter it.
-// An entry has 32 bytes, so that its place is a part of the class word, scaled, and costs the chain no multiplication.
-// Words of compact headers are numbers in a row; no two others differ in the low three bits alone. Two classes with
-// many objects in one place would cost a walk a quarter more, so there are many more places than such classes. VM
-// thread.
+// branches; kinds of objects alternate too fast to be predicted. Objects whose size needs more than this never enter
+// it. An entry has 32 bytes, so that its place is a part of the class word, scaled, and costs the chain no
+// multiplication. Words of compact headers are numbers in a row; no two others differ in the low three bits alone. Two
+// classes with many objects in one place would cost a walk a quarter more, so there are many more places. VM thread.
 struct hot {
     uint32_t word, type, lenmask; // lenmask: all ones for arrays
     uint16_t base;                // size, or header of an array, and what rounding up adds

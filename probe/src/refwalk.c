@@ -285,7 +285,8 @@ HOT uint32_t *copy(bool wide, uint32_t *s, uint64_t from, uint64_t n) {
 }
 
 // n: references of the first block.
-HOT uint32_t *copy_blocks(bool wide, const struct refs *r, uint32_t *s, uint64_t a, const struct refmap *m, uint64_t n) {
+HOT uint32_t *copy_blocks(bool wide, const struct refs *r, uint32_t *s, uint64_t a, const struct refmap *m,
+                          uint64_t n) {
     s = copy(wide, s, a + m->off[0], n);
     s = copy(wide, s, a + m->off[1], m->count[1]);
     for (uint32_t b = 2, at_block = m->more; b < m->nblocks; b++, at_block += 2)
