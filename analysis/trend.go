@@ -25,7 +25,8 @@ type TrendReport struct {
 	Collections []TrendPoint `json:"collections"` // after which the state is known
 	Unknown     int          `json:"unknown"`     // the others of the window
 	Exact       bool         `json:"exact"`
-	Rows        []TrendRow   `json:"rows"` // what changes steadily and much first
+	MayFill     bool         `json:"may_fill,omitempty"` // as in Diff
+	Rows        []TrendRow   `json:"rows"`               // what changes steadily and much first
 	Left        int          `json:"left_out,omitempty"`
 }
 
@@ -326,7 +327,7 @@ func (t *trending) figures(r *heap.Symbols, c *heap.Collection, fs []grouping.Gr
 
 // point adds a collection.
 func (t *trending) point(r *heap.Symbols, c *heap.Collection, objects, bytes uint64, exact bool) {
-	t.rep.Exact = t.rep.Exact && exact
+	t.rep.Exact, t.rep.MayFill = t.rep.Exact && exact, fills(r)
 	t.rep.Collections = append(t.rep.Collections, TrendPoint{momentOf(r, c), objects, bytes})
 }
 

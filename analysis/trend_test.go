@@ -16,6 +16,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // TestTrendAgainstReference: the figures of each group are what the reference counts after each collection.
@@ -66,6 +67,9 @@ func TestTrendAgainstReference(t *testing.T) {
 				}
 			}
 			walk("", root)
+			if fills := r.JVM.Collector == trace.CollectorG1 && r.JVM.Major < 20; tr.MayFill != fills {
+				t.Fatalf("collector %d of %d: may fill: %v", r.JVM.Collector, r.JVM.Major, tr.MayFill)
+			}
 			if tr.Collections[n].GC != c.GC || tr.Collections[n].Bytes != root.bytes {
 				t.Fatalf("point %d: %+v", n, tr.Collections[n])
 			}

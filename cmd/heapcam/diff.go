@@ -231,13 +231,16 @@ func (o *diffOptions) write(w io.Writer, d *analysis.DiffReport) {
 		legend += " Sites are estimated and types are counted, so the sites of a type need not add up to it."
 	}
 	if d.MayFill {
-		legend += " int[] and java.lang.Object are upper bounds: G1 of this JDK fills gaps with such objects."
+		legend += " " + mayFill
 	}
 	if d.Tree.DeadAfter != nil {
 		legend += " GARBAGE: what nothing keeps alive at the second, but was not collected yet."
 	}
 	ui.Paragraph(w, "", 0, legend)
 }
+
+// mayFill is said of figures that may have fillers in them.
+const mayFill = ui.Flow("int[] and java.lang.Object are upper bounds: G1 of this JDK fills gaps with such objects.")
 
 // estimates says whether a group is an estimate.
 func estimates(c *analysis.Change) bool {

@@ -118,6 +118,9 @@ func printTrend(w io.Writer, t *analysis.TrendReport) {
 	if !t.Exact {
 		ui.Fprintf(w, "~ marks estimates from samples.\n")
 	}
+	if t.MayFill {
+		ui.Paragraph(w, "", 0, mayFill)
+	}
 	ui.Fprintf(w, "\n")
 	c := ui.NewColumns(0, ">FIRST", ">LAST", ">CHANGE", ">PER SECOND", "BYTES OVER TIME", "GROUP")
 	for _, r := range t.Rows {

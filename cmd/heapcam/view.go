@@ -78,8 +78,8 @@ func (o *viewOptions) run(c *cobra.Command, refs []string) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
 	defer stop()
-	// The cached states change little. This saves a third of the memory and costs a tenth more time to read. The report,
-	// for which a reader waits, needs little memory.
+	// The cached states change little. This saves a third of the memory and costs a tenth more time to read. The
+	// report, for which a reader waits, needs little memory.
 	thrift := func() { keepSmall(40) }
 	if len(refs) == 0 || len(refs) == 1 && severalBelow(refs[0]) {
 		thrift()

@@ -1,6 +1,21 @@
 // Diff: what died, stayed and was born between two collections, as bars by group (ICPE'18, Figure 14), and as a flame
 // graph coloured by change. With two recordings it is the page of compare.js unless the address says otherwise.
-import { h, go, get, bytes, count, plural, change, when, save, state, notice, unknown, within } from './lib.js';
+import {
+  h,
+  go,
+  get,
+  bytes,
+  count,
+  plural,
+  change,
+  when,
+  save,
+  state,
+  notice,
+  unknown,
+  within,
+  mayFill,
+} from './lib.js';
 import { TreeTable } from './tree.js';
 import { ask, showFieldError, classifiers, gcField, name } from './ask.js';
 import { net, bars, figures, range, Changes } from './change.js';
@@ -130,6 +145,7 @@ export async function update(d, params) {
         ? ` Because of full collections in between, heapcam does not know of ${plural(r.identity_lost, 'object')} ` +
             `whether they stayed or were born. So some figures are ranges; a whisker shows the range.`
         : '',
+      mayFill(r),
     ),
     h('div', { class: 'big' }, bars(t, null, 'All objects', show)),
     figures(t, show),

@@ -50,6 +50,9 @@ const few = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
 export const count = n => int.format(n);
 // plural counts things: 1 object, 2 objects.
 export const plural = (n, thing) => `${count(n)} ${thing}${n === 1 ? '' : 's'}`;
+// mayFill says that figures may have fillers in them, as the commands do.
+export const mayFill = x =>
+  x.may_fill ? ' int[] and java.lang.Object are upper bounds: G1 of this JDK fills gaps with such objects.' : '';
 // change gives a figure its sign, by the format of the figure.
 export const change = (n, format) => (n > 0 ? '+' : n < 0 ? '−' : '') + format(Math.abs(n));
 export function bytes(n) {

@@ -16,6 +16,7 @@ import {
   parts as broken,
   asking,
   unknown,
+  mayFill,
 } from './lib.js';
 import { Timeline, spark } from './charts.js';
 import { ask, showFieldError, classifiers } from './ask.js';
@@ -104,7 +105,8 @@ export async function update(d, params) {
         ` over ${plural(t.collections.length, 'collection')}` +
         (t.collections.length < known ? ` (${count(known)} have a known heap state)` : '') +
         `. First those that change steadily, the fastest first; then the largest changes.` +
-        (t.exact ? ' All figures are exact.' : ' Figures marked ~ are estimated from samples.')
+        (t.exact ? ' All figures are exact.' : ' Figures marked ~ are estimated from samples.') +
+        mayFill(t)
       : unknown(data.report) || 'The heap state is not known after enough collections.';
     if (!t.collections.length) {
       box.table.replaceChildren();
