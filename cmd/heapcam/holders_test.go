@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os/exec"
@@ -53,12 +52,6 @@ func shop(t *testing.T, evil string) (dir string, orders []int, l *references.Li
 			b.Set(soft, "referent", o)
 		}
 	}
-	return stored(t, b.Blocks()), orders, b.Listing()
-}
-
-// stored is a recording of one collection.
-func stored(t *testing.T, blocks []trace.Block) (dir string) {
-	t.Helper()
 	dir = t.TempDir()
 	s, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 4 << 20},
 		ringstore.Identity{Session: strings.Repeat("0", 32), Name: "x"})
@@ -66,7 +59,7 @@ func stored(t *testing.T, blocks []trace.Block) (dir string) {
 		t.Fatal(err)
 	}
 	var frame []byte
-	for _, x := range blocks {
+	for _, x := range b.Blocks() {
 		frame = trace.AppendBlock(frame, x)
 	}
 	info := ringstore.FrameInfo{Source: 1, FirstGC: 1, LastGC: 1, T0: 1, T1: 2e9, Flags: ringstore.FlagMarked}
@@ -76,7 +69,7 @@ func stored(t *testing.T, blocks []trace.Block) (dir string) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return dir
+	return dir, orders, b.Listing()
 }
 
 // TestHolders: holders, paths and dominators of a recording whose holders are known.
@@ -131,37 +124,6 @@ func TestHolders(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Matched != 104 || len(r.Holders) != 2 ||
 		r.Holders[0].Objects != 80 || r.Holders[0].Path.Steps[1].Field != "cache" || r.GC != 1 {
 		t.Errorf("%v: %+v", err, r)
-	}
-}
-
-// TestReferencesStayPacked: verbs that ask for no references do not read them. What they print is the same if the parts
-// of the listing are only noise.
-func TestReferencesStayPacked(t *testing.T) {
-	b := referencestest.New()
-	for range 50 {
-		b.New("app/Order")
-	}
-	sound, noise := b.Blocks(), b.Blocks()
-	for i, x := range noise {
-		if x.Kind == trace.KindRefs {
-			noise[i].Payload = bytes.Repeat([]byte{0xff}, len(x.Payload))
-		}
-	}
-	intact, damaged := stored(t, sound), stored(t, noise)
-	for _, args := range [][]string{{"histogram"}, {"group", "--by", "type"}} {
-		ask := func(dir string) string {
-			out, code := heapcam(append([]string{args[0], dir}, args[1:]...)...)
-			if code != 0 || !strings.Contains(out, "app.Order") {
-				t.Errorf("%v: status %d:\n%s", args, code, out)
-			}
-			return strings.ReplaceAll(out, dir, "")
-		}
-		if x, y := ask(intact), ask(damaged); x != y {
-			t.Errorf("%v reads the references: %s%s", args, x, y)
-		}
-	}
-	if out, code := heapcam("holders", damaged); code == 0 {
-		t.Errorf("holders of noise:\n%s", out)
 	}
 }
 
