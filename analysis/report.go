@@ -105,6 +105,8 @@ type Report struct {
 
 	// Open says that Verdicts is not known: a replay that follows objects finds it (Settle).
 	Open bool `json:"-"`
+	// Likely are the verdicts if Open turns out to confirm them.
+	Likely []leak.Verdict `json:"-"`
 
 	full trace.FullHeap
 }
@@ -181,6 +183,7 @@ func MakeReport(from heap.Reader, o leak.Options) (*Report, error) {
 		rep.From, rep.WindowNS = collection.Wall(r.Symbols, uint64(h.From*1e9)), uint64(found.Window*1e9)
 	}
 	if rep.Open = h.Open; rep.Open {
+		rep.Likely = found.Verdicts
 		found = &leak.Report{Verdicts: []leak.Verdict{}, Misses: []leak.Miss{}}
 	}
 	rep.Settle(found)

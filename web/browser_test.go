@@ -114,6 +114,8 @@ type page struct {
 	url   string
 	mu    sync.Mutex
 	noise []string // errors and warnings in the console
+
+	patience time.Duration // the longest time that the page may take on a busy machine
 }
 
 // open opens the page of a recording, or a view of it (#…), in a new tab. The test fails if the tab's console has
@@ -124,7 +126,7 @@ func open(t testing.TB, url string) *page {
 		t.Fatalf("chromium: %v", err)
 	}
 	ctx, end := cdp.NewContext(browser)
-	p := &page{t: t, ctx: ctx, url: url}
+	p := &page{t: t, ctx: ctx, url: url, patience: patience}
 	p.do(cdp.EmulateViewport(1280, 800)) // creates the tab
 	messages := cdp.Console(ctx)
 	done := make(chan struct{})
@@ -171,7 +173,7 @@ func (p *page) quiet(about string) {
 	p.noise = kept
 }
 
-// patience is the longest time that a page may take on a busy machine.
+// patience is the longest time that the page of a small recording may take on a busy machine.
 const patience = 30 * time.Second
 
 func (p *page) do(steps ...cdp.Action[cdp.Void]) {
@@ -198,7 +200,7 @@ func js[T any](p *page, expr string) T {
 // until waits for an expression to be true.
 func (p *page) until(expr string) {
 	p.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(30 * time.Millisecond) {
+	for end := time.Now().Add(p.patience); ; time.Sleep(30 * time.Millisecond) {
 		v, err := cdp.Run(p.ctx, cdp.Evaluate[bool]("!!("+expr+")", cdp.EvalAwaitPromise))
 		if err == nil && v {
 			return

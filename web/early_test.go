@@ -12,6 +12,7 @@ import (
 
 	cdp "github.com/chromedp/chromedp"
 
+	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 	"github.com/heapcam/heapcam/web"
@@ -58,6 +59,7 @@ func TestEarly(t *testing.T) {
 	p := open(t, url)
 	p.until("document.querySelectorAll('#early canvas').length === 3")
 	p.see("#reading", "still reads the heap states")
+	p.see("#so-far", " after the last")
 	for _, width := range []int64{390, 1280} {
 		p.do(cdp.EmulateViewport(width, 900), cdp.Navigate("about:blank"), cdp.Navigate(url))
 		p.until("document.querySelectorAll('#early canvas').length === 3")
@@ -84,6 +86,46 @@ func TestEarly(t *testing.T) {
 	p.see("#picked", "Selected: collection 9")
 	p.until("!document.getElementById('early') && !document.getElementById('reading')")
 	p.until("document.querySelectorAll('canvas').length === 3")
+}
+
+// TestLikely: while all objects are replayed to confirm a verdict the page says what is likely, and how much of the
+// time pauses took. Then the verdict takes their place.
+func TestLikely(t *testing.T) {
+	if chromium() == "" {
+		t.Skip("not run: no chromium (tests of the viewer in a browser)")
+	}
+	rec, err := ringstore.OpenRecording(stormOf(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	var bs []trace.Block
+	for _, f := range rec.Files {
+		for b, err := range f.Blocks() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			bs = append(bs, b)
+		}
+	}
+	quick := func(func(done, total int64)) (*web.Input, error) {
+		return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
+	}
+	read := make(chan bool)
+	s := web.New(web.Config{Title: "storm", OpenCensus: quick,
+		OpenPauses: func() (*web.Input, error) { return quick(nil) },
+		Open: func(func(done, total int64)) (*web.Input, error) {
+			return &web.Input{Source: &slow{read, blocks{slices.Clone(bs)}}, Close: func() {}}, nil
+		}})
+	h := httptest.NewServer(s)
+	t.Cleanup(func() { s.Close(); h.Close() })
+	p := open(t, h.URL+s.Path())
+	p.see("#so-far", "GC pauses took ")
+	p.see("#so-far", "full collection, ")
+	p.see("#so-far", "Not confirmed yet Leak: ")
+	close(read)
+	p.see("#hero .verdict", "Leak: ")
+	p.until("!document.getElementById('so-far')")
 }
 
 // TestEarlyRows: what the collections took is as the report has it.

@@ -1,11 +1,10 @@
 package web_test
 
 import (
-	"cmp"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
+	"time"
 
 	cdp "github.com/chromedp/chromedp"
 
@@ -49,28 +48,30 @@ const misplaced = `(() => {
 	return out.slice(0, 10);
 })()`
 
-// TestGeometry: no text overlaps another one or is cut off, in a wide window and on a phone, in the views of the
-// recording HEAPCAM_PACE_OF or of the small leak.
+// TestGeometry: no text overlaps another one or is cut off, in a wide window and on a phone, in the views of each
+// recording.
 func TestGeometry(t *testing.T) {
-	url := view(t, cmp.Or(os.Getenv("HEAPCAM_PACE_OF"), window))
-	p := open(t, url)
 	widths := []int64{390, 1280}
 	if tiers.Short() {
 		widths = widths[:1] // where there is the least room
 		t.Log("not run: the views' geometry at 1280 pixels (HEAPCAM_GATE=1, as .ci/run sets it)")
 	}
-	for _, width := range widths {
-		p.do(cdp.EmulateViewport(width, 900))
-		for _, v := range []string{"overview?at=10", "state", "diff", "trends", "leaks", "retained", "cost", "whatif",
-			"coverage", "glossary"} {
-			p.do(cdp.Navigate("about:blank"), cdp.Navigate(url+"#"+v))
-			p.until(fmt.Sprintf("document.querySelector('main').dataset.shown === %q", "#"+v))
-			if strings.HasPrefix(v, "overview") {
-				p.see("#timeline", "the rest")
-			}
-			for _, m := range js[[]string](p, misplaced) {
-				t.Errorf("%s at %d pixels: %s", v, width, m)
+	eachRecording(t, func(t *testing.T, path string, wait time.Duration) {
+		url := view(t, path)
+		p := patient(t, url, wait)
+		for _, width := range widths {
+			p.do(cdp.EmulateViewport(width, 900))
+			for _, v := range strings.Fields(
+				"overview?at=10 state diff trends leaks retained cost whatif coverage glossary") {
+				p.do(cdp.Navigate("about:blank"), cdp.Navigate(url+"#"+v))
+				p.until(fmt.Sprintf("document.querySelector('main').dataset.shown === %q", "#"+v))
+				if strings.HasPrefix(v, "overview") {
+					p.see("#timeline", "the rest")
+				}
+				for _, m := range js[[]string](p, misplaced) {
+					t.Errorf("%s at %d pixels: %s", v, width, m)
+				}
 			}
 		}
-	}
+	})
 }

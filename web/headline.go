@@ -8,12 +8,15 @@ import (
 	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // Headline is one finding of the overview: what happened, and the view that shows more. View is written as in the
 // page's address.
 type Headline struct {
-	Kind string `json:"kind"` // leak, suspect, growth, storm, gap, damage, quiet, unknown, empty
+	// leak, suspect, growth, storm, gap, damage, quiet, unknown or empty; while the recording is read used, storm or
+	// likely
+	Kind string `json:"kind"`
 	Text string `json:"text"`
 	View string `json:"view"`
 	// Since is when the growth of a leak began. It is a field of its own because the page shows times in the reader's
@@ -69,6 +72,44 @@ func headlines(r *analysis.Report) []Headline {
 		out = append(out, stormHeadline(r.Collections[from:to+1]))
 	}
 	return append(out, gaps(r)...)
+}
+
+// soFar says what the pauses alone show of a recording that is still being read: how much of the heap stays in use,
+// and frequent collections.
+func soFar(r *analysis.Report) []Headline {
+	out := []Headline{}
+	var old []analysis.CollectionRow
+	for _, c := range r.Collections {
+		if c.Kind == trace.PauseKindNames.String(trace.PauseFull) {
+			old = append(old, c)
+		}
+	}
+	rows, after := old, "full collection"
+	if len(old) < 2 {
+		rows, after = r.Collections, "collection"
+	}
+	if len(rows) > 1 {
+		a, b := rows[0], rows[len(rows)-1]
+		text := fmt.Sprintf("%s after the first %s, %s after the last.", ui.Bytes(a.Used), after, ui.Bytes(b.Used))
+		if len(old) < 2 {
+			text = fmt.Sprintf("%s after the first %s, %s after the last, with garbage that is not collected yet.",
+				ui.Bytes(a.Used), after, ui.Bytes(b.Used))
+		}
+		out = append(out, Headline{Kind: "used", Text: text, View: "overview"})
+	}
+	if from, to := storm(r.Collections); to > from {
+		out = append(out, stormHeadline(r.Collections[from:to+1]))
+	}
+	return out
+}
+
+// likely are the verdicts of a report that a replay of all objects must still confirm.
+func likely(r *analysis.Report) []Headline {
+	out := []Headline{}
+	for _, v := range r.Likely[:min(len(r.Likely), maxLeaks)] {
+		out = append(out, Headline{Kind: "likely", Text: string(v.Sentence), View: "leaks"})
+	}
+	return out
 }
 
 // stormHeadline says which share of their time the collections of a storm took.

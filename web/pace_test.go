@@ -68,8 +68,7 @@ func TestPace(t *testing.T) {
 		t.Fatalf("%v: %s", err, made)
 	}
 	pace(t, "storm", ended(t, storm))
-	recordingOf{objects: 10_000_000, survivors: 230_000, collections: 800, listings: 2, sites: 50_000, full: true}.
-		make(t, large)
+	ofPace.make(t, large)
 	pace(t, "large", ended(t, large))
 }
 

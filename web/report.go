@@ -33,7 +33,7 @@ func (s *Server) outline(ctx context.Context) (any, error) {
 		if err != nil || rep == nil || len(rep.Collections) == 0 {
 			return nil, err
 		}
-		v := Overview{Title: s.cfg.Title, Early: true, Headlines: []Headline{}, Report: rep,
+		v := Overview{Title: s.cfg.Title, Early: true, Headlines: soFar(rep), Report: rep,
 			Incidents: []ringstore.Incident{}}
 		if s.cfg.Incidents != nil {
 			v.Incidents = append(v.Incidents, s.cfg.Incidents()...)
@@ -95,6 +95,7 @@ func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
 	}()
 	o, done := d.s.leakOptions()
 	defer done()
+	defer d.s.hub.send("likely", []Headline{}, true)
 	replay := metering(d.s.cfg.Open, took)
 	if d.s.cfg.OpenCensus != nil {
 		replay = d.s.cfg.Open
@@ -104,6 +105,7 @@ func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
 				made, err := analysis.MakeReport(r, o)
 				if err == nil && !r.Unsure {
 					rep = made
+					d.s.hub.send("likely", likely(rep), true)
 				}
 				return err
 			}); err != nil || rep != nil && !rep.Open {

@@ -55,7 +55,7 @@ type timeline struct {
 
 // maxHeld bounds the memory for states, and maxCounts that for counts, in bytes (estimated). The viewer of a recording
 // that grows often runs on the host of the JVM: it keeps no more than maxHeldLive.
-const maxHeld, maxHeldLive, maxCounts = 1 << 30, 1 << 28, 1 << 27
+const maxHeld, maxHeldLive, maxCounts = 1 << 30, 1 << 27, 1 << 27
 
 func (d *data) newTimeline() *timeline {
 	t := &timeline{d: d, every: 1, often: 1, advanced: make(chan struct{}), wake: make(chan struct{}, 1),

@@ -2,7 +2,6 @@ package web_test
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	cdp "github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -108,13 +108,7 @@ func TestOverview(t *testing.T) {
 // TestStormPage: the first card of a GC storm says what leaks, which share of the growth that is, how much of the time
 // pauses took, and what heapcam took of it.
 func TestStormPage(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "storm")
-	maker := exec.Command("go", "run", "../bench/storm", dir, "300", "10", "20000")
-	maker.Env = append(os.Environ(), "XDG_CACHE_HOME=") // testMain sets it; the compiler's cache is elsewhere
-	if out, err := maker.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	p := open(t, view(t, dir))
+	p := open(t, view(t, stormOf(t)))
 	for _, s := range []string{"Leak: ", "Part of the growth", " verdicts: ", "heapcam itself",
 		"All GC pauses together took"} {
 		p.see("#hero", s)
@@ -322,41 +316,44 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestAccessible: axe-core finds no serious problem in any view, light or dark, of the recording HEAPCAM_PACE_OF or of
-// the small leak.
+// TestAccessible: axe-core finds no serious problem in any view of each recording, light or dark.
 func TestAccessible(t *testing.T) {
 	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
 	if err != nil {
 		t.Skip("not run: accessibility of the viewer (axe-core is not there: cd web && npm ci)")
 	}
-	url := view(t, cmp.Or(os.Getenv("HEAPCAM_PACE_OF"), window))
-	p := open(t, url)
-	p.until("document.querySelector('#hero .verdict')")
-	p.do(cdp.Evaluate[cdp.Void](string(axe)))
-	views := []string{"overview", "overview?at=10", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "diff",
-		"trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "retained", "cost",
-		"whatif", "coverage", "glossary"}
-	for _, th := range []string{"light", "dark"} {
-		if th == "dark" && !full {
-			t.Log("not run: accessibility in the dark but for two views (HEAPCAM_FULL=1)")
-			views = views[:2]
-		}
-		for _, v := range views {
-			sep := "?"
-			if strings.Contains(v, "?") {
-				sep = "&"
+	eachRecording(t, func(t *testing.T, path string, wait time.Duration) {
+		p := patient(t, view(t, path), wait)
+		p.do(cdp.Evaluate[cdp.Void](string(axe)))
+		views := []string{"overview", "overview?at=10", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D", "diff",
+			"trends?row=%5B%22byte%5B%5D%22%5D", "leaks", "retained", "cost", "whatif", "coverage", "glossary"}
+		for _, th := range []string{"light", "dark"} {
+			if th == "dark" && !full {
+				t.Log("not run: accessibility in the dark but for two views (HEAPCAM_FULL=1)")
+				views = views[:2]
 			}
-			p.do(cdp.Evaluate[cdp.Void](fmt.Sprintf("location.hash = %q", v+sep+"theme="+th)))
-			p.until(fmt.Sprintf("document.documentElement.dataset.theme === %q && "+
-				"document.querySelector('#nav a[aria-current]').hash.startsWith('#%s')", th, strings.Split(v, "?")[0]))
-			p.until("document.querySelector('#tree tbody tr, #timeline canvas, #leaks, #words, #terms, #diff, ' + " +
-				"'#trend, #head, #threads, #fit')")
-			for _, f := range js[[]string](p, `axe.run({ resultTypes: ['violations'] }).then(r => r.violations
-				.filter(v => v.impact === 'serious' || v.impact === 'critical')
-				.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3)
-					.map(n => n.html.slice(0, 160) + ' ' + n.any.map(a => a.message).join('; ')).join(' | ')))`) {
-				t.Errorf("%s, %s: %s", v, th, f)
+			for _, v := range views {
+				accessible(p, v, th)
 			}
 		}
+	})
+}
+
+// accessible has axe-core look at a view.
+func accessible(p *page, view, theme string) {
+	p.t.Helper()
+	sep := "?"
+	if strings.Contains(view, "?") {
+		sep = "&"
+	}
+	hash := "#" + view + sep + "theme=" + theme
+	p.do(cdp.Evaluate[cdp.Void](fmt.Sprintf("location.hash = %q", hash)))
+	p.until(fmt.Sprintf("document.documentElement.dataset.theme === %q && "+
+		"document.getElementById('main').dataset.shown === %q", theme, hash))
+	for _, f := range js[[]string](p, `axe.run({ resultTypes: ['violations'] }).then(r => r.violations
+		.filter(v => v.impact === 'serious' || v.impact === 'critical')
+		.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3)
+			.map(n => n.html.slice(0, 160) + ' ' + n.any.map(a => a.message).join('; ')).join(' | ')))`) {
+		p.t.Errorf("%s, %s: %s", view, theme, f)
 	}
 }

@@ -1,13 +1,14 @@
 // The timeline: charts over the time of the window, with one cursor, one selection and one zoom for all. They need
 // uPlot, which index.html loads.
-import { h, css, clock, count, bytes, span, keys, visible, go, state, win } from './lib.js';
+import { h, css, clock, count, bytes, span, keys, visible, go, state, term, win } from './lib.js';
 
 const { uPlot } = window;
 const colour = c => css('--' + c);
 
 const pad = v => [0, v > 0 ? v * 1.05 : 1];
 const powers = Array.from({ length: 50 }, (_, i) => 2 ** i);
-const left = 84; // width of the axis with the figures, in pixels
+const tens = Array.from({ length: 60 }, (_, i) => +`${[1, 2, 5][i % 3]}e${Math.floor(i / 3) - 6}`);
+const left = 92; // width of the axis with the figures, in pixels
 const axes = (format, binary) => [
   {
     size: 26,
@@ -29,7 +30,7 @@ const axes = (format, binary) => [
     values: (u, v) => v.map(format),
     size: left,
     space: 24,
-    ...(binary ? { incrs: powers } : {}),
+    incrs: binary ? powers : tens, // not 2.5, of which a figure with one digit would be wrong
   },
 ];
 
@@ -37,8 +38,9 @@ const axes = (format, binary) => [
 // [{ name, class: 'c0', values, kind: 'area'|'line'|'bars'|'steps' }], stacked, limit, max }. Its values are at times,
 // or at its own x; build(from, to) returns { x, values } for a zoom. choose is called with the first and last index of
 // a selection, which are equal after a click. A mark, a vertical line, is { index, class, dash }. ticks are rows of a
-// thin strip below the first chart: { name, label, class, times }. A drag zooms, a double click shows all again, and a
-// drag with Shift selects two collections. The zoom is in the address.
+// thin strip below the first chart: { name, label, class, times, term }; term is the row of label in the glossary.
+// A drag zooms, a double click shows all again, and a drag with Shift selects two collections. The zoom is in the
+// address.
 export class Timeline {
   constructor(parent, times, charts, { choose, marks = [], ticks = [], label }) {
     Object.assign(this, { times, choose, marks, charts, ticks, chosen: [-1, -1], plots: [] });
@@ -49,7 +51,6 @@ export class Timeline {
     for (const c of charts) this.add(c);
     this.resize = new ResizeObserver(() => {
       this.plots.forEach(p => p.u.setSize({ width: p.box.clientWidth, height: p.height }));
-      this.strip();
     });
     this.plots.forEach(p => this.resize.observe(p.box));
   }
@@ -96,7 +97,6 @@ export class Timeline {
     if (this.plots.length === 1 && this.ticks.length) {
       this.lines = h('div', { class: 'strips' });
       box.after(this.lines);
-      this.strip();
     }
     figure.append(read);
   }
@@ -122,6 +122,7 @@ export class Timeline {
       {
         width: box.clientWidth || 900,
         height: p.height,
+        padding: [null, 32, null, null], // for a half of the last time's text
         legend: { show: false },
         cursor: {
           sync: { key: this.sync.key, setSeries: false },
@@ -156,6 +157,9 @@ export class Timeline {
           })),
         ],
         hooks: {
+          // uPlot lays a chart out later than it is made or gets its size.
+          ready: [() => this.strip()],
+          setSize: [() => this.strip()],
           setCursor: [
             u => {
               p.read.textContent = this.readout(chart, u.cursor.idx);
@@ -308,7 +312,7 @@ export class Timeline {
         return h(
           'div',
           { class: 'strip-row', title: `${row.name}: ${count(inside)}` },
-          h('span', { width: left + 'px' }, row.label),
+          h('span', { width: left + 'px' }, row.term ? term(row.label, row.term) : row.label),
           h(
             'svg',
             { width: w, height: 8, role: 'img', 'aria-label': `${row.name}: ${count(inside)}` },
@@ -384,16 +388,18 @@ export class Timeline {
   }
 }
 
-// spark draws values as a small curve.
-export function spark(values, width = 120, height = 22, cls = 'c0') {
+// spark draws values as a small curve, at times or at equal distances.
+export function spark(values, width = 120, height = 22, cls = 'c0', times = null) {
   const v = values.map(x => (x === null ? 0 : x)),
     hi = Math.max(...v, 1e-9),
     lo = Math.min(...v, 0);
-  const n = Math.max(v.length - 1, 1);
+  const n = Math.max(v.length - 1, 1),
+    long = times ? times.at(-1) - times[0] : 0;
+  const x = i => (long > 0 ? ((times[i] - times[0]) * width) / long : (i * width) / n);
   const points = v
     .map(
       (y, i) =>
-        `${((i * width) / n).toFixed(1)},${(height - 2 - ((y - lo) / (hi - lo || 1)) * (height - 4)).toFixed(1)}`,
+        `${x(i).toFixed(1)},${(height - 2 - ((y - lo) / (hi - lo || 1)) * (height - 4)).toFixed(1)}`,
     )
     .join(' ');
   return h(

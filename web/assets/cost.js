@@ -1,5 +1,5 @@
 // Threads, pauses, cost: who allocates, by thread; the collections by cause; and what heapcam itself cost over time.
-import { h, get, bytes, count, plural, share, span, clock, when, address, facts, win } from './lib.js';
+import { h, get, bytes, count, plural, share, span, clock, when, address, facts, term, win } from './lib.js';
 import { Timeline, spark } from './charts.js';
 import { overhead } from './timeline.js';
 
@@ -226,7 +226,7 @@ function own(r) {
     box.chart.append(
       facts([
         ['In ordinary pauses', span(t.probe_ns)],
-        ['Sync points', `${count(t.sync_points)}: ${span(t.sync_ns)}`],
+        [term('Sync points', 'sync point'), `${count(t.sync_points)}: ${span(t.sync_ns)}`],
         ['Own stops', span(t.walks_ns)],
         ['Sampling', span(t.sampling_ns)],
       ]),

@@ -127,7 +127,8 @@ export class Flame {
   }
 
   say(b) {
-    this.about.textContent = b ? this.describe(b) : 'Point at a box to see its figures. Click it to zoom in.';
+    this.about.textContent = b ? this.describe(b) : 'Point at a box to see its figures. Click it to zoom in. ' +
+      'What is narrower than a thousandth is left out.';
   }
 
   // find dims what a search does not match, and says which share of the heap matches.

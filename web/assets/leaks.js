@@ -14,6 +14,7 @@ import {
   frame,
   address,
   prose,
+  term,
 } from './lib.js';
 import { spark } from './charts.js';
 import { began } from './overview.js';
@@ -119,7 +120,7 @@ function card(r, s, i) {
           `${share(s.confidence)} that the growth is not chance` +
             (s.kind === 'suspect' ? '; whether the objects live is not known' : ''),
         ],
-        ['Live samples', count(s.live_samples)],
+        [term('Live samples', 'sample, live sample'), count(s.live_samples)],
         ['Trend test', `${s.test}, p ${s.p_value < 1e-4 ? '< ' + plain(1e-4) : '= ' + plain(s.p_value)}`],
         ['Survived', `${plural(s.floors, 'collection')} of old space`],
         ['Share of heap growth', share(s.share_of_growth)],
@@ -145,7 +146,7 @@ async function curves(main, list) {
     const row = s.site.length && t.rows.find(x => x.path[0] === s.class && x.path[1] === frame(s.site[0]));
     if (!row) return;
     li.querySelector('.curve').append(
-      spark(row.bytes, 260, 64, 'c3'),
+      spark(row.bytes, 260, 64, 'c3', t.at.map(k => Date.parse(t.collections[k].time))),
       h('p', { class: 'sub' }, `live bytes: ~${bytes(row.first_bytes)} → ~${bytes(row.last_bytes)}`),
     );
   });

@@ -307,13 +307,31 @@ export const facts = list =>
 // `dash` beside the colour shows a sample of a line.
 export const keys = (...list) => list.map(([c, t, title]) => h('span', { class: 'key ' + c, title }, t));
 
-// prose is a sentence of the server as the page shows it: commands in the font of commands, and numbers with
-// separators, but for those that are part of a name or a line number. Four digits may be a year, unless they count
-// something.
+let meanings = null; // of the words of the glossary
+// term is a word that the glossary explains, in the row word: the meaning is shown on hover and, on a phone, by a tap.
+export function term(text, word = text) {
+  const e = h('abbr', { class: 'term', click: () => e.title && notice(e.title) }, text);
+  meanings ??= fetch('glossary.json').then(
+    async r => (r.ok ? new Map((await r.json()).terms.map(t => [t.term, t.meaning])) : new Map()),
+    () => new Map(),
+  );
+  meanings.then(m => {
+    if (m.has(word)) e.title = visible(m.get(word).replaceAll('`', ''));
+  });
+  return e;
+}
+// What term explains in sentences of the server, and the glossary's rows.
+const explained = /\b(sync points?|live samples?)\b/;
+const rowOf = word => (word.startsWith('sync') ? 'sync point' : 'sample, live sample');
+
+// prose is a sentence of the server as the page shows it: commands in the font of commands, words of the glossary with
+// their meanings, and numbers with separators, but for those that are part of a name or a line number. Four digits may
+// be a year, unless they count something.
 export const prose = text =>
   text
     .split(/`([^`]+)`/)
-    .map((t, i) => (i % 2 ? h('code', {}, t) : t.replace(large, d => count(BigInt(d)))));
+    .flatMap((t, i) => (i % 2 ? h('code', {}, t) : t.replace(large, d => count(BigInt(d))).split(explained)
+      .map((w, k) => (k % 2 ? term(w, rowOf(w)) : w))));
 const large = /(?<![\w.:$/#-])(?:\d{5,}(?![\w$:)-])|\d{4}(?= [a-z]+s\b))/g;
 
 // short is a class name without its package.

@@ -47,6 +47,7 @@ const names = {
 };
 let data = null; // the answer of api/overview
 let early = null; // the answer of api/early, until that of api/overview is there
+let likely = []; // verdicts that are not confirmed yet, until the answer of api/overview is there
 let shown = null; // { view, leave }
 const main = document.getElementById('main');
 
@@ -169,6 +170,7 @@ async function first() {
   }
   if (data) return;
   early = answer;
+  early?.headlines.push(...likely);
   if (early && document.getElementById('skeleton') && (views[state().view] || overview) === overview) show();
 }
 
@@ -349,6 +351,13 @@ function listen() {
     const p = JSON.parse(m.data);
     progress = p.done < p.total ? p : null;
     strip();
+  });
+  events.addEventListener('likely', m => {
+    if (data) return;
+    likely = JSON.parse(m.data);
+    if (!early) return;
+    early.headlines = early.headlines.filter(x => x.kind !== 'likely').concat(likely);
+    overview.say(early.headlines);
   });
   events.addEventListener('status', m => {
     status = JSON.parse(m.data);

@@ -13,6 +13,7 @@ import {
   facts,
   frame,
   prose,
+  term,
 } from './lib.js';
 import { draw, areasOf, overhead } from './timeline.js';
 import { name } from './ask.js';
@@ -37,6 +38,8 @@ const kinds = {
   quiet: 'Result',
   unknown: 'Result',
   empty: 'No data',
+  used: 'Heap in use',
+  likely: 'Not confirmed yet',
 };
 
 // hero is what a reader needs first: does the program leak; what, where, who holds it, since when and until when; how
@@ -91,7 +94,8 @@ function hero(data, storm) {
               'span',
               { id: 'cost' },
               `took ${share((stopped + c.sampling_ns) / c.span_ns)} of the time: ${span(stopped)} in pauses and ` +
-                `${span(c.sampling_ns)} for sampling. All GC pauses together took ${share(r.pause_ns / c.span_ns)}.`,
+                `${span(c.sampling_ns)} for sampling. All GC pauses together took ` +
+                `${share(r.pause_ns / c.span_ns)} of it.`,
               expensive(c),
             ),
           ],
@@ -157,15 +161,22 @@ export const skeleton = () =>
     h('div', { class: 'ghost low' }),
   );
 
-// reading takes the place of the hero until the report is there.
-const reading = () =>
+// reading takes the place of the hero until the report is there: it says what is known so far.
+const reading = heads =>
   h(
     'section',
     { class: 'hero quiet', id: 'reading' },
     h('p', { class: 'verdict' }, h('b', {}, 'Reading '),
       'The pauses are shown below. heapcam still reads the heap states. Then it shows whether the program leaks, and ' +
         'which classes live.'),
+    h('ul', { id: 'so-far', 'aria-live': 'polite' }, soFar(heads)),
   );
+const soFar = heads => heads.map(x => h('li', {}, h('b', {}, (kinds[x.kind] || 'So far') + ' '), prose(x.text)));
+
+// say shows what is known so far, while the recording is read.
+export function say(heads) {
+  document.getElementById('so-far')?.replaceChildren(...soFar(heads));
+}
 
 export function show(main, data, params) {
   parent = main;
@@ -176,7 +187,7 @@ export function show(main, data, params) {
   if (early) {
     const charts = h('div', { id: 'early' });
     picked = h('div', { class: 'panel' });
-    main.append(h('h2', { class: 'sr' }, 'Summary'), reading(), charts, picked);
+    main.append(h('h2', { class: 'sr' }, 'Summary'), reading(data.headlines), charts, picked);
     line = draw(charts, data, params, rows, watched, choose);
     return update(data, params);
   }
@@ -340,7 +351,7 @@ function one(c) {
       watched
         ? null
         : ['Live', c.known ? `${plural(c.objects, 'object')}, ${bytes(c.bytes)}` : unknown()],
-      c.sync_point ? ['Sync point', 'yes'] : null,
+      c.sync_point ? [term('Sync point', 'sync point'), 'yes'] : null,
       c.lost_epochs ? ['Lost collections before it', count(c.lost_epochs)] : null,
       c.missed_collections ? ['Missed collections before it', count(c.missed_collections)] : null,
     ]),

@@ -195,7 +195,7 @@ export function draw(box, data, params, collections, samples, choose) {
   const at = f => times.filter((_, i) => f(rows[i]));
   const ticks = [
     { name: 'Full collections', label: 'full GC', class: 'c3', times: at(c => ['full', 'major'].includes(c.kind)) },
-    { name: 'Sync points', label: 'sync point', class: 'c2', times: at(c => c.sync_point) },
+    { name: 'Sync points', label: 'sync point', term: 'sync point', class: 'c2', times: at(c => c.sync_point) },
     {
       name: 'Lost or missed collections, or heap state unknown',
       label: 'no data',

@@ -113,6 +113,7 @@ export async function update(d, params) {
       box.survival.hidden = true;
       return;
     }
+    const times = t.at.map(k => Date.parse(t.collections[k].time));
     const pick = r => go('trends', { row: JSON.stringify(r.path) });
     box.table.replaceChildren(
       h(
@@ -151,7 +152,7 @@ export async function update(d, params) {
                 h('td', { class: 'n' }, mark + change(grown, bytes)),
                 h('td', { class: 'n' }, perSecond(r, mark)),
                 h('td', { class: 'n' }, `${mark}${bytes(r.peak_bytes)} after collection ${count(r.peak_gc)}`),
-                h('td', {}, spark(r.bytes, 160, 22, grown > 0 ? 'c3' : 'c0')),
+                h('td', {}, spark(r.bytes, 160, 22, grown > 0 ? 'c3' : 'c0', times)),
               );
             }),
           ),

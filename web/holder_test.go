@@ -1,0 +1,61 @@
+package web_test
+
+import (
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
+	"github.com/heapcam/heapcam/web"
+)
+
+// TestHolder: the first card names the holder of what leaks, and leads to the path to it. Words that a newcomer may not
+// know have their meaning as a tooltip.
+func TestHolder(t *testing.T) {
+	if chromium() == "" {
+		t.Skip("not run: no chromium (tests of the viewer in a browser)")
+	}
+	rec, err := ringstore.OpenRecording(window)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	var bs []trace.Block
+	for _, f := range rec.Files {
+		for b, err := range f.Blocks() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			bs = append(bs, b)
+		}
+	}
+	const holder = "the static field Window.log, then java.util.ArrayList, in elementData"
+	s := web.New(web.Config{Title: "held", Open: func(func(done, total int64)) (*web.Input, error) {
+		return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
+	}, Leaks: func() (leak.Options, func()) {
+		return leak.Options{MinGrowth: leak.DefaultMinGrowth,
+			Holder: func([]sites.Key) ui.Flow { return holder }}, func() {}
+	}})
+	h := httptest.NewServer(s)
+	t.Cleanup(func() { s.Close(); h.Close() })
+	p := open(t, h.URL+s.Path())
+	p.see("#hero", "Held by")
+	p.see("#hero a[href*=retained]", holder)
+	for _, m := range js[[]string](p, misplaced) {
+		t.Error(m)
+	}
+	p.until(`[...document.querySelectorAll('#hero .term')].some(x =>
+		x.innerText === 'live samples' && x.title.includes('live while its object lives'))`)
+	p.until(`[...document.querySelectorAll('.strip-row .term')].some(x =>
+		x.innerText === 'sync point' && x.title.includes('all live objects'))`)
+	p.click("#hero a[href*=retained]")
+	p.until("location.hash.includes('site=Window.audit')")
+	if s := p.text("main"); !strings.Contains(s, "heapcam references JVM") {
+		t.Error(s)
+	}
+}
