@@ -145,6 +145,17 @@ func (a *Agent) Upload() *upload.Status {
 	return &st
 }
 
+// Pushes counts profiles that are pushed; nil: none are.
+func (a *Agent) Pushes() *profiles.Status {
+	if a.profiles == nil {
+		return nil
+	}
+	if st := a.profiles.Status(); st.To != "" {
+		return &st
+	}
+	return nil
+}
+
 // Profiles gives the hub of profiles; nil: none are taken.
 func (a *Agent) Profiles() *profiles.Hub { return a.profiles }
 

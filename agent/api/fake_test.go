@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/profiles"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
@@ -24,6 +25,7 @@ func (recorder) Others() []Other                           { return nil }
 func (recorder) Self() quota.Self                          { return quota.Self{} }
 func (recorder) Spool() *spool.Status                      { return nil }
 func (recorder) Upload() *upload.Status                    { return nil }
+func (recorder) Pushes() *profiles.Status                  { return nil }
 func (recorder) Rescan()                                   {}
 func (recorder) Records(int) bool                          { return false }
 func (recorder) DetachFor(_ Caller, _ string) (int, error) { return 0, nil }

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/heapcam/heapcam/agent/logs"
+	"github.com/heapcam/heapcam/agent/profiles"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
@@ -34,8 +35,9 @@ type Recorder interface {
 	Status() []session.Status
 	Others() []Other
 	Self() quota.Self
-	Spool() *spool.Status   // nil: there is no spool folder
-	Upload() *upload.Status // nil: nothing is uploaded
+	Spool() *spool.Status     // nil: there is no spool folder
+	Upload() *upload.Status   // nil: nothing is uploaded
+	Pushes() *profiles.Status // nil: no profiles are pushed
 	// Rescan makes the recorder look for rings now.
 	Rescan()
 	// Records says whether a JVM of the user uid is being recorded.
@@ -191,7 +193,7 @@ func (s *Server) status(c Caller) StatusReply {
 	st := StatusReply{Schema: StatusSchema, Agent: true, Out: s.rec.Out(), JVMs: s.rec.Status()}
 	if st.Others = s.rec.Others(); c.Role == Operator {
 		self := s.rec.Self()
-		st.Self, st.Upload = &self, s.rec.Upload()
+		st.Self, st.Upload, st.Profiles = &self, s.rec.Upload(), s.rec.Pushes()
 	}
 	if st.Spool = s.rec.Spool(); st.Spool != nil {
 		st.Spool.Left = slices.DeleteFunc(st.Spool.Left, func(i spool.Item) bool { return !c.Sees(i.UID) })

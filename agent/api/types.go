@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"github.com/heapcam/heapcam/agent/profiles"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/spool"
@@ -20,6 +21,8 @@ type StatusReply struct {
 	Spool  *spool.Status    `json:"spool,omitempty"`  // nil: there is no spool folder
 	Self   *quota.Self      `json:"self,omitempty"`   // nil: the caller may not see it, or the agent is older
 	Upload *upload.Status   `json:"upload,omitempty"` // nil: nothing is uploaded, or the caller may not see it
+	// Profiles counts profiles that are pushed; nil: none are, or the caller may not see it.
+	Profiles *profiles.Status `json:"profiles,omitempty"`
 }
 
 // Other is a JVM that is not recorded, and why.

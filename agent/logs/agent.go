@@ -109,6 +109,14 @@ var (
 	ProfilesDropped = line(agent, "profiles-dropped", warn, "profiles were dropped",
 		"16 MiB of profiles wait for the server of `profiles_url`. The oldest ones make room.",
 		"make the server reachable, or raise `profiles_interval`")
+	ProfilesLost = line(agent, "profiles-lost", warn, "profiles were lost when the last agent ended",
+		"It was killed, or could not write what waited for the server of `profiles_url`. The field profiles says how "+
+			"many; `heapcam_profiles_dropped_total` counts them.",
+		"find out what killed the agent; see the journal of the unit")
+	ProfilesNotCounted = line(agent, "profiles-not-counted", warn, "cannot count profiles across a restart",
+		"The file .profiles.count below `out` cannot be written or read. What a kill of the agent loses is not "+
+			"counted.",
+		"free space on the disk of `out`")
 	TableNotWritten = line(agent, "table-not-written", warn, "cannot write a table",
 		"The disk of `out` is full or does not answer. The rows of this interval are lost.",
 		"free space on the disk of `out`")

@@ -62,6 +62,7 @@ var (
 	Last        = key("last", "time of the last write")
 	Waited      = key("waited", "how long the disk has not answered")
 	Recordings  = key("recordings", "number of recordings")
+	Profiles    = key("profiles", "number of profiles")
 	Lines       = key("lines", "number of lines")
 	Span        = key("span", "the time that the line is about")
 

@@ -258,11 +258,12 @@ var (
 		"`heapcam status` gives the last error.")
 	profilePending = define(gauge, "profiles_pending",
 		"Profiles that the server of profiles_url does not have yet.", "")
-	profilePushed = define(counter, "profiles_pushed_total", "Profiles that were pushed.", "")
+	profilePushed = define(counter, "profiles_pushed_total", "Profiles that were pushed.",
+		"The count outlives the agent, as that of lost profiles does.")
 	profileFailed = define(counter, "profile_push_failures_total", "Requests to push profiles that failed.",
 		"The log has the error.")
 	profileDropped = define(counter, "profiles_dropped_total", "Profiles that were lost.",
-		"16 MiB waited, the server refused them, or the agent had too little CPU time to make them.")
+		"16 MiB waited, the server refused them, the agent was killed, or it had too little CPU time to make them.")
 	uploadDropped = define(counter, "uploads_dropped_total", "Incidents that were deleted before they were uploaded.",
 		"They made room for newer ones while the bucket was away, or somebody deleted them.")
 	maxCPU = define(gauge, "agent_max_cpu_ratio", "Share of one core that the agent may use (agent_max_cpu).",

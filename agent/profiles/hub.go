@@ -35,10 +35,16 @@ type Config struct {
 
 // Status counts profiles.
 type Status struct {
-	Pending int    // that the server does not have yet
-	Pushed  uint64 // that it took
-	Failed  uint64 // requests that failed
-	Dropped uint64 // that no longer had room, that the server refused, or that could not be made
+	Pending int    `json:"pending"` // that the server does not have yet
+	Pushed  uint64 `json:"pushed"`  // that it took, from earlier agents too
+	Failed  uint64 `json:"failed"`  // requests of this agent that failed
+	// Dropped no longer had room, were refused by the server, could not be made, or were lost when an agent was killed;
+	// those of earlier agents included.
+	Dropped uint64 `json:"dropped"`
+	// To is the server's address; "": profiles are scraped only.
+	To string `json:"to,omitempty"`
+	// Error is why the last request failed; absent: it did not.
+	Error string `json:"error,omitempty"`
 }
 
 // Hub takes profiles from sessions.
@@ -107,6 +113,7 @@ func (h *Hub) Run(ctx context.Context) {
 		defer func() {
 			wg.Wait()
 			h.push.keep()
+			h.push.end()
 		}()
 	}
 	for {

@@ -87,13 +87,22 @@ func (p *pusher) recall() {
 	if p.cfg.Out == "" {
 		return
 	}
+	all := p.readFile()
+	p.recount(len(all))
+	for _, e := range all {
+		p.put(e)
+	}
+}
+
+// readFile reads the file of the agent before.
+func (p *pusher) readFile() []*encoded {
 	name := filepath.Join(p.cfg.Out, KeptName)
 	f, err := os.Open(name)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			logs.Write(&p.cfg.Log, logs.ProfilesNotKept, logs.Err.Of(err))
 		}
-		return
+		return nil
 	}
 	all := readKept(f)
 	f.Close()
@@ -101,9 +110,7 @@ func (p *pusher) recall() {
 	if len(all) == 0 {
 		p.forget()
 	}
-	for _, e := range all {
-		p.put(e)
-	}
+	return all
 }
 
 // readKept reads profiles. What is no profile of ours ends it.

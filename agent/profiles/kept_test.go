@@ -3,6 +3,7 @@ package profiles
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http/httptest"
 	"os"
@@ -81,8 +82,8 @@ func FuzzKept(f *testing.F) {
 }
 
 // TestKill: an agent that is killed while the server is away leaves a file that is at most keepEvery old. The next one
-// pushes what it has, each profile once; the file is gone with the first push, so that a further kill pushes nothing
-// again.
+// pushes what it has, each profile once, and counts what it has not; the file is gone with the first push, so that a
+// further kill pushes nothing again.
 func TestKill(t *testing.T) {
 	dir, clock := t.TempDir(), time.Now()
 	away := httptest.NewServer(nil)
@@ -104,6 +105,7 @@ func TestKill(t *testing.T) {
 		}
 	}
 	p := push(away.URL)
+	p.recall()
 	for _, add := range []struct {
 		from, to int
 		later    time.Duration
@@ -118,14 +120,26 @@ func TestKill(t *testing.T) {
 	s := &server{t: t, got: map[string]int{}, labels: map[string]int{}}
 	srv := httptest.NewServer(s)
 	defer srv.Close()
-	for range 2 {
+	for again := range 2 {
+		var log bytes.Buffer
 		p := push(srv.URL)
+		p.cfg.Log = zerolog.New(&log)
 		p.recall()
+		if lost := strings.Contains(log.String(), `"profiles":1`); lost != (again == 0) {
+			t.Errorf("log: %s", &log)
+		}
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan struct{})
 		go func() { defer close(ended); p.run(ctx) }()
 		var st Status
-		await(t, "it", func() bool { p.count(&st); return st.Pending == 0 && s.taken() == 5 })
+		await(t, "it", func() bool {
+			st = Status{}
+			p.count(&st)
+			return st.Pending == 0 && s.taken() == 5
+		})
+		if st.Dropped != 1 || st.Pushed != 5 { // over all agents
+			t.Errorf("%+v", st)
+		}
 		stop()
 		<-ended
 		if _, err := os.Stat(filepath.Join(dir, KeptName)); err == nil {
@@ -135,6 +149,34 @@ func TestKill(t *testing.T) {
 	for id, n := range s.got {
 		if n != 1 {
 			t.Errorf("%s was pushed %d times", id, n)
+		}
+	}
+}
+
+// TestTally: a file that is missing, short or false counts nothing, and is replaced. A clean end loses nothing.
+func TestTally(t *testing.T) {
+	for _, text := range []string{"", "x", "heapcam.profiles/1 waiting=7", strings.Repeat("7", 1000),
+		strings.Replace(fmt.Sprintf(tallyForm, 7, 8, 9), "0", " ", 1)} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, TallyName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p := newPusher(Config{URL: "http://127.0.0.1:1", Out: dir, Log: zerolog.Nop()})
+		p.recall()
+		var st Status
+		if p.count(&st); st.Dropped != 0 || st.Pushed != 0 {
+			t.Errorf("%q: %+v", text, st)
+		}
+		for at := range 3 {
+			p.put(&encoded{id: uuid(heap(1, at)), labels: map[string]string{"host": "h"}, body: []byte{0x1f, 0x8b}})
+		}
+		p.keep()
+		p.end()
+		q := newPusher(Config{URL: "http://127.0.0.1:1", Out: dir, Log: zerolog.Nop()})
+		q.recall()
+		q.end()
+		if q.count(&st); st.Dropped != 0 || st.Pending != 3 {
+			t.Errorf("%q: after a clean end: %+v", text, st)
 		}
 	}
 }

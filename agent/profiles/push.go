@@ -48,6 +48,7 @@ type pusher struct {
 	bytes int
 	st    Status
 	full  bool // the log says that the queue is
+	tally tally
 
 	// Of run, and of Run around it.
 	alone  bool      // one profile a request: the server has refused several
@@ -76,6 +77,7 @@ func (p *pusher) count(st *Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	st.Pending, st.Pushed, st.Failed, st.Dropped = len(p.queue), p.st.Pushed, p.st.Failed, st.Dropped+p.st.Dropped
+	st.To, st.Error = p.cfg.URL, p.st.Error
 }
 
 // put appends a profile; the oldest ones make room.
@@ -92,6 +94,7 @@ func (p *pusher) put(e *encoded) {
 	p.st.Dropped += uint64(drop)
 	news := drop > 0 && !p.full
 	p.full = p.full || drop > 0
+	p.note()
 	p.mu.Unlock()
 	if news {
 		logs.Write(&p.cfg.Log, logs.ProfilesDropped)
@@ -133,9 +136,11 @@ func (p *pusher) done(all []*encoded, pushed bool) {
 		}
 		if pushed {
 			p.st.Pushed++
+			p.st.Error = ""
 		}
 	}
 	p.full = p.full && len(p.queue) > 0
+	p.note()
 }
 
 // run pushes until ctx is done.
@@ -184,6 +189,7 @@ func (p *pusher) run(ctx context.Context) {
 func (p *pusher) failed(err error) {
 	p.mu.Lock()
 	p.st.Failed++
+	p.st.Error = err.Error()
 	p.mu.Unlock()
 	if text := err.Error(); text != p.logged {
 		p.logged = text

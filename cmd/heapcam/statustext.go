@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/profiles"
 	"github.com/heapcam/heapcam/agent/quota"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/upload"
@@ -29,7 +30,9 @@ func (o *statusOptions) print(r api.StatusReply, closed bool) error {
 		}
 		ui.Fprintf(ui.Stderr, "heapcam: no recording in %s\nheapcam: start one with `heapcam run -- COMMAND` or "+
 			"`heapcam record JVM`\n", strings.Join(outDirs(o.out), " or "))
-		return nil
+		if r.Upload == nil && r.Profiles == nil {
+			return nil
+		}
 	}
 	if len(r.JVMs) > 0 {
 		o.recordings(r.JVMs)
@@ -43,6 +46,13 @@ func (o *statusOptions) print(r api.StatusReply, closed bool) error {
 		ui.Paragraph(ui.Stdout, "", 2, uploadLine(r.Upload))
 		if r.Upload.Error != "" {
 			ui.Fprintf(ui.Stdout, "  Uploads fail since %s: %s\n", ui.Time(r.Upload.Since), ui.Prose(r.Upload.Error))
+		}
+	}
+	if r.Profiles != nil {
+		ui.Section(ui.Stdout, ui.Flowf("Profiles to %s", r.Profiles.To))
+		ui.Paragraph(ui.Stdout, "", 2, profilesLine(r.Profiles))
+		if r.Profiles.Error != "" {
+			ui.Fprintf(ui.Stdout, "  The last push failed: %s\n", ui.Prose(r.Profiles.Error))
 		}
 	}
 	if spool {
@@ -296,6 +306,15 @@ func uploadLine(u *upload.Status) ui.Flow {
 	line := ui.Flowf("%s uploaded, %d pending", ui.Flow(ui.Plural(u.Uploaded, "incident")), u.Pending)
 	if u.Dropped > 0 {
 		line += ui.Flowf(", %d deleted before they were uploaded", u.Dropped)
+	}
+	return line + "."
+}
+
+// profilesLine says what the server has and what it lacks.
+func profilesLine(p *profiles.Status) ui.Flow {
+	line := ui.Flowf("%s pushed, %d pending", ui.Flow(ui.Plural(p.Pushed, "profile")), p.Pending)
+	if p.Dropped > 0 {
+		line += ui.Flowf(", %d lost", p.Dropped)
 	}
 	return line + "."
 }

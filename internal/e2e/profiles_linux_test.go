@@ -17,6 +17,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/internal/tiers"
 )
 
 // rest is what stands for a stack where there is none.
@@ -161,4 +162,70 @@ func TestProfiles(t *testing.T) {
 		t.Errorf("allocated: %v", n)
 	}
 	t.Logf("agent: %d ms of CPU for the JVM, %d samples", st.JVMs[0].AgentCPUNS/1e6, st.JVMs[0].Samples)
+}
+
+// TestProfilesLostAtKill: a real agent is killed while the server is away. The next one pushes what was kept, and says
+// what was not: in the log, in status and in a metric.
+func TestProfilesLostAtKill(t *testing.T) {
+	tiers.Gate(t, "profiles of an agent that is killed")
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	m, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := m.Addr().String()
+	l.Close()
+	m.Close()
+	d := newDaemon(t, "--profiles-url", "http://"+address, "--profiles-interval", "10s", "--max-trace-size", "4MiB",
+		"--metrics", served)
+	d.start(t)
+	end := filepath.Join(t.TempDir(), "end")
+	p := program{major: 17, gc: "Serial", heap: "64m", main: "Until", args: []string{end, "2000", "5"},
+		opts: []string{d.option(t)}}
+	r := p.plain(t)
+	counts := func() (n struct {
+		Profiles struct{ Pending, Pushed, Dropped uint64 }
+	}) {
+		heapcamJSON(t, &n, "status", "--json", "--socket", d.sock)
+		return n
+	}
+	await(t, "three profiles that wait", func() bool { return counts().Profiles.Pending == 3 })
+	d.kill() // the next profile is ten seconds away
+	kept, err := os.ReadFile(filepath.Join(d.out, ".profiles"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := 3 - uint64(bytes.Count(kept, []byte("\n")))
+	if lost == 0 || lost == 3 {
+		t.Fatalf("%d of 3 profiles are kept", 3-lost)
+	}
+	if l, err = net.Listen("tcp", address); err != nil {
+		t.Skipf("not run: profiles of an agent that is killed (%v)", err)
+	}
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, strings.NewReader("{}"))
+	})}
+	go srv.Serve(l)
+	defer srv.Close()
+	d.start(t)
+	await(t, "the kept profiles at the server", func() bool {
+		n := counts().Profiles
+		return n.Pending == 0 && n.Pushed >= 3-lost
+	})
+	if n := counts().Profiles; n.Dropped != lost {
+		t.Errorf("%+v, %d were lost", n, lost)
+	}
+	out, _, _ := heapcam(t, "status", "--socket", d.sock)
+	_, metrics := getBody(t, "http://"+served+"/metrics")
+	if !strings.Contains(out, fmt.Sprintf("%d lost", lost)) ||
+		!strings.Contains(string(metrics), fmt.Sprintf("heapcam_profiles_dropped_total %d\n", lost)) ||
+		!strings.Contains(d.stderr.String(), fmt.Sprintf("profiles=%d", lost)) {
+		t.Errorf("%d were lost: %s", lost, out)
+	}
+	r.end(t, end)
 }

@@ -1,0 +1,103 @@
+package profiles
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/heapcam/heapcam/agent/logs"
+)
+
+// TallyName is the file that counts what a killed agent loses, in the folder for recordings.
+const TallyName = ".profiles.count"
+
+// tallyForm has one size for all numbers, so that a write replaces all of it. A kill leaves the last one that was
+// written, since the kernel has it; it is not synced.
+const tallyForm = "heapcam.profiles/1 waiting=%020d pushed=%020d dropped=%020d\n"
+
+// tally is what outlives an agent: how many profiles wait in its memory, and what agents have pushed and dropped.
+//
+// Owner: a pusher, under its lock.
+type tally struct {
+	f       *os.File // nil: nothing is kept
+	written string
+	broken  bool // an error was logged
+}
+
+// openTally opens the file, and reads what the agent before has counted; ok: it has.
+func openTally(out string) (t tally, waiting, pushed, dropped uint64, ok bool, err error) {
+	if out == "" {
+		return t, 0, 0, 0, false, nil
+	}
+	// No link is followed, as nobody but the agent writes in this folder.
+	f, err := os.OpenFile(filepath.Join(out, TallyName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return t, 0, 0, 0, false, err
+	}
+	t.f = f
+	b := make([]byte, len(fmt.Sprintf(tallyForm, 0, 0, 0)))
+	n, _ := f.ReadAt(b, 0)
+	if _, err := fmt.Sscanf(string(b[:n]), tallyForm, &waiting, &pushed, &dropped); err != nil ||
+		string(b) != fmt.Sprintf(tallyForm, waiting, pushed, dropped) {
+		return t, 0, 0, 0, false, nil
+	}
+	return t, waiting, pushed, dropped, true, nil
+}
+
+// write writes the numbers, if they are others than before.
+func (t *tally) write(waiting, pushed, dropped uint64) error {
+	text := fmt.Sprintf(tallyForm, waiting, pushed, dropped)
+	if t.f == nil || text == t.written {
+		return nil
+	}
+	if _, err := t.f.WriteAt([]byte(text), 0); err != nil {
+		return err
+	}
+	t.written = text
+	return nil
+}
+
+func (t *tally) close() {
+	if t.f != nil {
+		t.f.Close()
+		t.f = nil
+	}
+}
+
+// note writes how the queue stands. The caller holds the lock.
+func (p *pusher) note() {
+	err := p.tally.write(uint64(len(p.queue)), p.st.Pushed, p.st.Dropped)
+	if err != nil && !p.tally.broken {
+		logs.Write(&p.cfg.Log, logs.ProfilesNotCounted, logs.Err.Of(err))
+	}
+	p.tally.broken = err != nil
+}
+
+// end closes the file, behind keep.
+func (p *pusher) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tally.close()
+}
+
+// recount takes over what agents before have counted, and counts what the last one had and did not keep: kept profiles
+// are in the file.
+func (p *pusher) recount(kept int) {
+	t, waiting, pushed, dropped, ok, err := openTally(p.cfg.Out)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		logs.Write(&p.cfg.Log, logs.ProfilesNotCounted, logs.Err.Of(err))
+	}
+	lost := uint64(0)
+	if ok && waiting > uint64(kept) {
+		lost = waiting - uint64(kept)
+		logs.Write(&p.cfg.Log, logs.ProfilesLost, logs.Profiles.Of(lost))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tally = t
+	p.st.Pushed += pushed
+	p.st.Dropped += dropped + lost
+	p.note()
+}
