@@ -59,6 +59,20 @@ func TestFullDisk(t *testing.T) {
 	})
 }
 
+// fill takes all room that a disk has left, and gives what gives it back.
+func fill(t *testing.T, path string) (giveBack func()) {
+	f, err := os.Create(path)
+	for block := make([]byte, 4096); err == nil; {
+		_, err = f.Write(block)
+	}
+	f.Close()
+	return func() {
+		if err := os.Remove(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // fullDisk runs on a disk of about 2 MiB; empty gives it at least 12.
 func fullDisk(t *testing.T, mount string, empty func() error) {
 	now := time.Unix(1e9, 0)
@@ -126,6 +140,21 @@ func fullDisk(t *testing.T, mount string, empty func() error) {
 		t.Errorf("%d frames are there, the newest is %d of %d", k, last, n)
 	}
 	t.Logf("full: %d accepted, %d refused; %+v", accepted, refused, st)
+
+	// Others take what the ring gave up for its next file: it continues inside what it has left, all the same.
+	for k := st.Evicted; s.Stats().Evicted == k; {
+		run(1)
+	}
+	giveBack := fill(t, filepath.Join(mount, "taken"))
+	run(200)
+	refused = 0
+	run(1000)
+	if _, last := whole(); refused > 300 || last < n-20 {
+		t.Errorf("others took its room: %d of 1000 were refused, the newest is %d of %d", refused, last, n)
+	}
+	giveBack()
+	now = now.Add(time.Minute)
+	run(1000)
 
 	// A recorder that comes back finds the disk full.
 	if err := s.Close(); err != nil {

@@ -16,6 +16,8 @@ const (
 	fullFor = 10 * time.Second
 	// stepMin and stepMax bound the steps in which blocks are taken ahead, bytes.
 	stepMin, stepMax = 256 << 10, 8 << 20
+	// capLeast is a size of a ring that others' hunger does not make smaller, bytes.
+	capLeast = 256 << 10
 )
 
 // Bounds are the limits that a user has set.
@@ -46,6 +48,7 @@ type Quota struct {
 
 	capped    bool  // the disk is full, or keep_free is reached
 	cap       int64 // what the ring held then
+	cappedAt  time.Time
 	growth    int64 // what keep_free leaves, as last seen; 0: not limited by it
 	surveyed  time.Time
 	fullUntil time.Time
@@ -250,10 +253,15 @@ func (q *Quota) Survey(now time.Time, total, free int64) {
 	q.growth = max(c, total)
 }
 
-// DiskFull takes note that the disk has said that it is full.
+// DiskFull takes note that the disk has said that it is full. A ring that gives up a segment for the next one may lose
+// that room to others. It continues inside what it has left: with the old cap it would give up nothing more, and record
+// nothing while the disk is full. It gives way once in fullFor at most, for the sake of what it holds.
 func (q *Quota) DiskFull(now time.Time, total int64) {
-	if !q.capped {
-		q.capped, q.cap = true, total
+	if !q.capped || total < q.cap && !now.Before(q.cappedAt.Add(fullFor)) {
+		if !q.capped || total >= capLeast {
+			q.cap = total
+		}
+		q.capped, q.cappedAt = true, now
 	}
 	q.fullUntil = now.Add(fullFor)
 }

@@ -136,6 +136,21 @@ func TestKeepFree(t *testing.T) {
 	}
 }
 
+// TestOthersTakeRoom: a ring that holds less than its cap when the disk is full gives way to others, ten seconds later,
+// but not to nothing.
+func TestOthersTakeRoom(t *testing.T) {
+	q, now := New(Bounds{Max: 8 * mib, Deviation: 0.25}), time.Unix(1e9, 0)
+	for _, c := range []struct {
+		after       time.Duration
+		total, want int64
+	}{{0, 5 * mib, 5 * mib}, {time.Second, 3 * mib, 5 * mib}, {fullFor, 3 * mib, 3 * mib},
+		{fullFor + 1, 2 * mib, 3 * mib}, {2 * fullFor, 4 * mib, 3 * mib}, {3 * fullFor, capLeast - 1, 3 * mib}} {
+		if q.DiskFull(now.Add(c.after), c.total); q.Limit() != c.want {
+			t.Errorf("after %v: limit %d, want %d", c.after, q.Limit(), c.want)
+		}
+	}
+}
+
 // TestRoomForExtents demands that a block is left for what the file system notes of a growing file.
 func TestRoomForExtents(t *testing.T) {
 	q := New(Bounds{Max: 1 << 20, Deviation: 0.25})
