@@ -55,6 +55,8 @@ func TestOverview(t *testing.T) {
 	p.see("#timeline", "Live bytes by class")
 	p.see("#timeline", "the rest")
 	p.until("document.querySelectorAll('.strip-row').length === 2") // full collections, sync points
+	p.until(`Math.abs(document.querySelector('.strip-row svg').clientWidth -
+		document.querySelector('#timeline .u-over').clientWidth) < 2`)
 	p.click(".switch button:nth-child(2)")
 	p.see("#timeline", "Live bytes by allocation site")
 	p.see("main",
