@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,6 +112,16 @@ func TestFlameView(t *testing.T) {
 	p.until("!location.hash.includes('frame=')")
 	p.click("#ways .switch button:nth-child(2)")
 	p.until("location.hash.includes('order=leaf')")
+
+	// a label that is too long is cut between two words
+	cut := js[[]string](p, `import('./flame.js').then(f => Array.from({ length: 300 }, (_, room) =>
+		f.fit('com.shop.Shop.handleOrders(Shop.java:3)', room)))`)
+	slices.Sort(cut)
+	want := []string{"", "Shop.handleOrders", "Shop.handleOrders(Shop.java:3)",
+		"com.shop.Shop.handleOrders(Shop.java:3)", "handleOrders", "handle…"}
+	if cut = slices.Compact(cut); !slices.Equal(cut, want) {
+		t.Errorf("labels of a frame are %q, want %q", cut, want)
+	}
 
 	// the query bar completes words
 	p.until("document.querySelector('#flame g[role=treeitem]')")

@@ -169,9 +169,9 @@ func TestKeyboard(t *testing.T) {
 		}
 		p.until("document.querySelectorAll('#timeline canvas').length === 3")
 		tab("#timeline .plot")
-		key(kb.End)
+		key(kb.Home) // the last collections of a storm have no heap state
 		p.see("#picked", "Selected: collection")
-		key(kb.ArrowLeft, cdp.KeyModifiers(cdp.Modifier(8)))
+		key(kb.ArrowRight, cdp.KeyModifiers(cdp.Modifier(8)))
 		p.until("/from=\\d+&to=\\d+/.test(location.hash)")
 		key("2")
 		p.until("document.getElementById('main').dataset.shown?.startsWith('#leaks')")
@@ -190,6 +190,5 @@ func TestKeyboard(t *testing.T) {
 		key("5")
 		p.until("document.getElementById('main').dataset.shown?.startsWith('#diff')")
 		p.see("#head", "collection")
-		p.quiet("404") // the last collections of a storm have no heap state: the view says so
 	})
 }

@@ -20,17 +20,18 @@ function labels(key) {
   return [pkg + cls + method + at + more, cls + method + at + more, cls + method, method];
 }
 
-// fit is the longest text that fits so many pixels: the shortest one is cut at the right.
-function fit(key, room) {
+// fit is the longest text that fits so many pixels. The shortest one is cut at the right, between two of its words.
+export function fit(key, room) {
   if (room < 18) return '';
   const all = labels(key);
   const one = all.find(t => wide(t) <= room);
   if (one) return one;
-  let t = all.at(-1);
-  const most = Math.floor((t.length * room) / wide(t));
-  t = t.slice(0, Math.max(most, 0));
-  while (t.length > 2 && wide(t + '…') > room) t = t.slice(0, -1);
-  return t.length > 2 && wide(t + '…') <= room ? t + '…' : '';
+  const words = all.at(-1).split(/(?<=[.$/(\[› ])|(?<=[a-z])(?=[A-Z])/u);
+  for (let n = words.length - 1; n > 0; n--) {
+    const t = words.slice(0, n).join('').trimEnd();
+    if (t.length > 1 && wide(t + '…') <= room) return t + '…';
+  }
+  return '';
 }
 
 const packageOf = key => key.replace(/\(.*/, '').replace(/\.[^.]*$/, '').replace(/\.[A-Z][^.]*$/, '');
