@@ -95,6 +95,23 @@ func FindTwo[R heap.Reader](a, b string, count func() R, open func() *heap.Repla
 	return out[0], out[1], nil
 }
 
+// Locate calls use with the collections that two references mean, for who needs to know the objects there and not only
+// how many there are. A listing in slices has counted all with its first slice, so counting may find a collection of
+// which use says that its state is not there (ErrNotThere). Then use is called again with one of which all is listed.
+func Locate[R heap.Reader](a, b string, count func() R, open func() *heap.Replay, use func(a, b uint64) error) error {
+	x, y, err := FindTwo(a, b, count, open)
+	if err != nil {
+		return err
+	}
+	if err = use(x, y); !errors.Is(err, ErrNotThere) {
+		return err
+	}
+	if p, q, failed := FindTwo(a, b, open, open); failed == nil && (p != x || q != y) {
+		return use(p, q)
+	}
+	return err
+}
+
 // countPoints is Points by counting, if that gives the same; bytes says that the bytes matter.
 func countPoints[R heap.Reader](bytes bool, count func() R, open func() *heap.Replay) (out []Point, err error) {
 	r := count()
@@ -187,13 +204,15 @@ func OpenWatched[R heap.Reader](
 			ref = strconv.FormatUint(known, 10)
 		}
 	}
-	gc, err := Find(ref, count, open)
-	if err != nil {
-		return nil, nil, err
-	}
-	r := open()
-	c, err := at(r, gc, watch(&r.Cursor))
-	return r.View(), c, err
+	var v *heap.View
+	var c *heap.Collection
+	err := Locate(ref, ref, count, open, func(gc, _ uint64) (err error) {
+		r := open()
+		c, err = at(r, gc, watch(&r.Cursor))
+		v = r.View()
+		return err
+	})
+	return v, c, err
 }
 
 // toEnd replays all of r: mostly the state at the end is known, and one pass does. Else it gives the number of the last

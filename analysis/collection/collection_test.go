@@ -64,3 +64,32 @@ func TestOpen(t *testing.T) {
 		t.Errorf("nothing: %v", err)
 	}
 }
+
+// TestOpenFirst opens a recording at the first collection of which all objects are listed. Counting finds an earlier
+// one, as where a listing in slices has counted all before it has listed all.
+func TestOpenFirst(t *testing.T) {
+	m := tracetest.New(tracetest.Config{Seed: 2})
+	var all, listed []trace.Block
+	for i := range 12 {
+		e := m.Step(i == 0 || i == 5)
+		all = append(all, e.Blocks...)
+		if i == 5 {
+			listed = append(m.Head(), e.Blocks[len(e.Blocks)-1])
+		} else if i > 5 {
+			listed = append(listed, e.Blocks...)
+		}
+	}
+	count := func() *heap.Census { return heap.NewCensus(&analysistest.Source{B: slices.Clone(all)}) }
+	open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{B: slices.Clone(listed)}) }
+	counted, _ := Points(count())
+	want, _ := Points(open())
+	if len(want) == 0 || counted[0].GC >= want[0].GC {
+		t.Fatalf("known %+v, counted %+v", want, counted)
+	}
+	if _, c, err := Open("first", count, open); err != nil || c.GC != want[0].GC {
+		t.Errorf("%+v, %v; want collection %d", c, err, want[0].GC)
+	}
+	if _, _, err := Open("1", count, open); !errors.Is(err, ErrNotThere) {
+		t.Errorf("a number is looked for, and no other: %v", err)
+	}
+}

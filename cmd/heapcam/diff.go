@@ -142,19 +142,24 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	defer rec.Close()
 	p := &replays{rec: rec}
 	defer p.close()
-	from, to, err := collection.FindTwo(o.from, o.to, p.count, p.open)
-	if err != nil {
-		return refError(rec, "from, --to:", err)
-	}
-	if from > to {
-		return usage("--from is collection %d, which is after --to, collection %d: exchange them", from, to)
-	}
-	d, err := analysis.Diff(p.open(), from, to, o.by_, o.filters)
-	if errors.Is(err, analysis.ErrMoves) || errors.Is(err, analysis.ErrRefs) {
-		return usage("--by: %w", err)
-	}
-	if err != nil {
-		return refError(rec, "from", err)
+	var d *analysis.DiffReport
+	flag := "from, --to:"
+	err = collection.Locate(o.from, o.to, p.count, p.open, func(from, to uint64) (err error) {
+		if flag = "from"; from > to {
+			return usage("--from is collection %d, which is after --to, collection %d: exchange them", from, to)
+		}
+		d, err = analysis.Diff(p.open(), from, to, o.by_, o.filters)
+		if errors.Is(err, analysis.ErrMoves) || errors.Is(err, analysis.ErrRefs) {
+			return usage("--by: %w", err)
+		}
+		return err
+	})
+	var wrong *codeError
+	switch {
+	case errors.As(err, &wrong):
+		return err
+	case err != nil:
+		return refError(rec, flag, err)
 	}
 	p.warn()
 	if err := o.bury(rec, d); err != nil {

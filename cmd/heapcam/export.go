@@ -141,12 +141,11 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 		case o.table == "collections" && o.isTable():
 			return export.Collections(ctx, w, o.format, p.open())
 		case o.format == "pprof", o.format == "collapsed", o.isTable() && (o.table == "sites" || o.table == "stacks"):
-			gc, err := collection.Find(o.at, p.count, p.open)
-			if err != nil {
-				return refError(rec, "at", err)
-			}
-			prof, err := export.NewProfile(p.open(), gc)
-			if err != nil {
+			var prof *export.Profile
+			if err := collection.Locate(o.at, o.at, p.count, p.open, func(gc, _ uint64) (err error) {
+				prof, err = export.NewProfile(p.open(), gc)
+				return err
+			}); err != nil {
 				return refError(rec, "at", err)
 			}
 			if err := ctx.Err(); err != nil {
