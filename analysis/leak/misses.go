@@ -161,7 +161,7 @@ func (h *detector) misses(r *heap.Cursor, x *heads, others []candidate, named []
 		if c.members != nil || of[c.key] || seen[head] || c.why == whyNot {
 			continue
 		}
-		if len(out) == missed || c.grown < missedShare*sum {
+		if len(out) == missed || c.grown < max(1, missedShare*sum) {
 			break
 		}
 		seen[head] = true

@@ -53,9 +53,17 @@ func Style(all []Verdict, headline ui.Flow) ui.Style {
 
 // found counts the verdicts, and says what settles suspects.
 func (l *Report) found() ui.Flow {
-	leaks := uint64(l.Leaks())
+	leaks, fills := uint64(l.Leaks()), uint64(0)
 	suspects := uint64(len(l.Verdicts)) - leaks
+	for i := range l.Verdicts {
+		if l.Verdicts[i].Kind == KindFills {
+			fills++
+		}
+	}
 	s := ui.Flow(ui.Plural(leaks, "leak"))
+	if fills == leaks { // one that filled a heap too small for it need not be a leak
+		s = ui.Flow(ui.Plural(fills, "structure")) + " that filled the heap"
+	}
 	switch {
 	case leaks == 0:
 		s = ui.Flow(ui.Plural(suspects, "suspect")) + " and no proven leak"
@@ -124,14 +132,18 @@ func (l *Report) WriteText(w io.Writer, name string) {
 
 // write prints what a verdict rests on.
 func (v *Verdict) write(w io.Writer) {
-	ui.Paragraph(w, "    Growth", 16, ui.Flowf("%s to %s (95 %% interval); %s since the start, %s of the heap's "+
-		"growth, %s of the live heap", rate(v.BytesPerSecondLow), rate(v.BytesPerSecondHigh),
-		ui.Flow(ui.Bytes(v.GrownBytes)), ui.Flow(ui.Share(v.Share)), ui.Flow(ui.Share(v.HeapShare))))
+	share := ui.Flow("")
+	if v.Share > 0 { // else the heap is no larger at the end, as after an OutOfMemoryError that ended what filled it
+		share = ui.Flowf(", %s of the heap's growth", ui.Flow(ui.Share(v.Share)))
+	}
+	ui.Paragraph(w, "    Growth", 16, ui.Flowf("%s to %s (95 %% interval); %s since the start%s, %s of the live heap",
+		rate(v.BytesPerSecondLow), rate(v.BytesPerSecondHigh), ui.Flow(ui.Bytes(v.GrownBytes)), share,
+		ui.Flow(ui.Share(v.HeapShare))))
 	sure := ui.Flow(ui.Share(v.Confidence)) + " that the growth is not chance"
 	switch {
 	case v.evicts != "":
 		sure += "; whether they are dropped later is not known"
-	case v.Kind == KindSuspect:
+	case v.Kind == KindSuspect && v.seen == "": // else the sentence says it
 		sure += "; whether the objects live is not known"
 	}
 	if v.Kind != KindFills {
