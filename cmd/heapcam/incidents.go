@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
-	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/config"
 	"github.com/heapcam/heapcam/heap/reflisting"
 	"github.com/heapcam/heapcam/internal/bucket"
@@ -141,7 +140,7 @@ func listFor(ctx context.Context, socket, dir string, most time.Duration) *rings
 		if filepath.Base(s.Dir) != filepath.Base(dir) || s.Phase.Over() {
 			continue
 		}
-		r, err := cl.References(ctx, api.ReferencesRequest{ID: s.ID, Most: int64(most)})
+		r, err := askReferences(ctx, cl, s.ID, most)
 		if err != nil {
 			return &ringstore.Listed{Why: err.Error()}
 		}

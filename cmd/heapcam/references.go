@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"net"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -49,7 +53,7 @@ refused.` + ownersToo,
 			if err != nil {
 				return err
 			}
-			r, err := cl.References(c.Context(), api.ReferencesRequest{ID: s.ID, Most: int64(most)})
+			r, err := askReferences(c.Context(), cl, s.ID, most)
 			if err != nil {
 				return err
 			}
@@ -71,4 +75,14 @@ refused.` + ownersToo,
 		"Longest time that the JVM may be stopped. A listing that needs more is refused.")
 	c.Flags().BoolVar(&asJSON, "json", false, "Print JSON (heapcam.references/1).")
 	return c
+}
+
+// askReferences has the agent take a reference listing. A JVM that is stopped, as by a signal, answers nobody.
+func askReferences(ctx context.Context, cl *api.Client, id string, most time.Duration) (session.References, error) {
+	r, err := cl.References(ctx, api.ReferencesRequest{ID: id, Most: int64(most)})
+	if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
+		return r, errors.New("the JVM did not list its references in time: it hangs or is stopped, or the machine is " +
+			"busy")
+	}
+	return r, err
 }
