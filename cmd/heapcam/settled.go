@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -104,36 +105,41 @@ func garbage(rec *ringstore.Recording) *leak.Garbage {
 		return nil
 	}
 	gcs := reaches.GCs()
-	for i := len(gcs) - 1; i >= max(0, len(gcs)-mostSettled); i-- {
-		l, err := reaches.After(gcs[i])
+	gcs = gcs[max(0, len(gcs)-mostSettled):]
+	var v *heap.View
+	var spaces map[uint64][]heap.SpaceAt
+	for _, gc := range slices.Backward(gcs) {
+		l, err := reaches.After(gc)
 		if err != nil || l == nil || !l.Settles() {
 			continue
 		}
-		v, spaces := spacesAfter(rec, gcs[i])
 		if spaces == nil {
+			v, spaces = spacesAfter(rec, gcs)
+		}
+		if spaces[gc] == nil {
 			continue
 		}
-		all, _ := l.BySpace(spaces, retention.Old)
-		return &leak.Garbage{GC: gcs[i], Time: collection.Wall(v.Symbols, l.Time), Old: all.All().Bytes,
+		all, _ := l.BySpace(spaces[gc], retention.Old)
+		return &leak.Garbage{GC: gc, Time: collection.Wall(v.Symbols, l.Time), Old: all.All().Bytes,
 			Unreached: all.Unreached.Bytes, Weak: all.Weak.Bytes}
 	}
 	return nil
 }
 
-// spacesAfter gives where the heap's spaces are after a collection, nil if that is not known. A collection that a storm
-// left without a listing says it, too; but for regions, of which each can become another space.
-func spacesAfter(rec *ringstore.Recording, gc uint64) (*heap.View, []heap.SpaceAt) {
+// spacesAfter gives where the heap's spaces are after each of some collections, in order, as far as that is known. A
+// collection that a storm left without a listing says it, too; but for regions, of which each can become another space.
+func spacesAfter(rec *ringstore.Recording, gcs []uint64) (*heap.View, map[uint64][]heap.SpaceAt) {
 	src := newCensusSource(rec.Files...)
 	defer src.Close()
 	r := censusOf(src)
-	var spaces []heap.SpaceAt
+	spaces := map[uint64][]heap.SpaceAt{}
 	if err := collection.Each(r, func(c *heap.Collection) bool {
-		if c.GC == gc && (c.Known || r.Position().JVM.RegionWords == 0) {
-			spaces = r.View().Spaces(c.Spaces)
+		if slices.Contains(gcs, c.GC) && (c.Known || r.Position().JVM.RegionWords == 0) {
+			spaces[c.GC] = r.View().Spaces(c.Spaces)
 		}
-		return c.GC < gc
+		return c.GC < gcs[len(gcs)-1]
 	}); err != nil {
-		return nil, nil
+		clear(spaces)
 	}
 	return r.View(), spaces
 }

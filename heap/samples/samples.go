@@ -9,6 +9,7 @@ package samples
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 
 	"github.com/heapcam/heapcam/trace"
 )
@@ -19,7 +20,12 @@ type Sample struct {
 	trace.Sample
 	Birth  uint64
 	Weight float64
+
+	listing uint64 // the newest that reported it
 }
+
+// listings counts those of all trackers: one may have the samples of another.
+var listings atomic.Uint64
 
 // Tracker is the state of all samples after the newest collection. Make one with New.
 type Tracker struct {
@@ -125,9 +131,10 @@ func (t *Tracker) EmptyEden() { t.pending.clear() }
 // object stays pending.
 func (t *Tracker) Adopt(reported []trace.LiveSample, site func(uint64) uint64,
 	attach func(*trace.LiveSample, *Sample) bool) {
-	live := make(map[uint64]*Sample, len(reported))
+	listing := listings.Add(1)
 	for _, l := range reported {
 		x, waits := t.Live[l.ID], false
+		lived := x != nil
 		if x == nil {
 			x = t.pending.find(l.ID)
 			waits = x != nil
@@ -153,14 +160,23 @@ func (t *Tracker) Adopt(reported []trace.LiveSample, site func(uint64) uint64,
 			y := *x
 			x = &y
 		}
-		live[l.ID] = x
-	}
-	for id, x := range t.Live {
-		if Sited(id) {
-			live[id] = x // no sync point reports them: see KeepSited
+		x.listing = listing
+		if !lived {
+			t.Live[l.ID] = x
+			t.Resolved = append(t.Resolved, x)
 		}
 	}
-	t.replace(live)
+	// Most that lived are reported again. So the map stays, and only what is gone leaves it.
+	t.LiveBytes = 0
+	for id, x := range t.Live {
+		if x.listing != listing && !Sited(id) { // no sync point reports these: see KeepSited
+			t.Died = append(t.Died, x)
+			delete(t.Live, id)
+			continue
+		}
+		t.LiveBytes += x.Size
+	}
+	slices.SortFunc(t.Resolved, func(a, b *Sample) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // replace makes live the live samples.
