@@ -148,13 +148,21 @@ func TestPush(t *testing.T) {
 	}
 	for name, bad := range map[string]func(w http.ResponseWriter) bool{
 		"none": nil, "500": status(500), "403": status(403), "429": status(429), "404": status(404),
+		"412": status(412),
 		"redirect": func(w http.ResponseWriter) bool {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(http.StatusTemporaryRedirect)
 			return true
 		},
 		"cut off": func(w http.ResponseWriter) bool { panic(http.ErrAbortHandler) },
-		"slow":    func(http.ResponseWriter) bool { time.Sleep(300 * time.Millisecond); return false },
+		"half-open": func(w http.ResponseWriter) bool { // the connection stays, and nothing comes
+			c, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				t.Cleanup(func() { c.Close() })
+			}
+			return true
+		},
+		"slow": func(http.ResponseWriter) bool { time.Sleep(300 * time.Millisecond); return false },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,7 +173,7 @@ func TestPush(t *testing.T) {
 			srv.Config.ErrorLog = nil
 			defer srv.Close()
 			h, log := pushing(t, srv.URL+"/")
-			if name == "slow" { // the client gives up first
+			if name == "slow" || name == "half-open" { // the client gives up first
 				h.push.client.Timeout = 100 * time.Millisecond
 			}
 			for at := range 20 {
