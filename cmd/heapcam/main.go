@@ -59,7 +59,7 @@ func collectLate() {
 	runtime.SetFinalizer(new(*int), func(**int) { debug.SetGCPercent(cmp.Or(int(growth.Load()), usual)) })
 }
 
-// growth is what keepSmall was told; 0: nothing.
+// growth is the percentage that keepSmall has set; 0: none.
 var growth atomic.Int32
 
 // keepSmall has our own heap collected whenever it has grown by so many percent, unless GOGC says what the user wants.
