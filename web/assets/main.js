@@ -120,7 +120,9 @@ async function copy() {
 
 // settled marks that the page shows what the address names. Tests wait for the mark.
 function settled(at) {
-  if (location.hash === at && !asking()) main.dataset.shown = at;
+  if (location.hash !== at) return;
+  if (!asking()) main.dataset.shown = at;
+  else addEventListener('asking', () => settled(at), { once: true }); // a request of the view before is being aborted
 }
 
 async function show() {
