@@ -74,7 +74,7 @@ func TestHelperThreadsSlices(t *testing.T) {
 				func(t *testing.T, major int, gc string) {
 					p := program{major: major, gc: gc, heap: "200m", main: "Swirl", limit: "16MiB",
 						opts: []string{"-Xmn20m", "-XX:InitiatingHeapOccupancyPercent=20"},
-						args: []string{"1500", "300", "0"}, probe: "slice=500,crew=" + crew}
+						args: []string{"1500", "300", "0"}, probe: "slice=200,crew=" + crew}
 					r := p.start(t)
 					r.finish(t)
 					slicesAgree(t, r)
