@@ -74,8 +74,7 @@ func (s *State) fits(samples []*heap.Sample) (fits map[uint64]room, before map[C
 // ones of the type.
 func Fit(all heap.Count, n, size uint64, stands, standBytes *stats.Total) (objects, bytes float64) {
 	unsampled, rest := float64(all.Objects)-float64(n), float64(all.Bytes)-float64(size)
-	objects = min(stands.Fit(float64(n), unsampled),
-		stats.FitBytes(stands.Sum-float64(n), standBytes.Sum-float64(size), unsampled, rest))
+	objects = min(stands.Fit(float64(n), unsampled), standBytes.Fit(float64(size), rest))
 	unknown := max(0, unsampled-objects*(stands.Sum-float64(n)))
 	return objects, standBytes.Fit(float64(size), rest-min(rest, stats.LeastObject*unknown))
 }

@@ -67,15 +67,6 @@ func (t *Total) Fit(own, rest float64) float64 {
 // least.
 const LeastObject = 16
 
-// FitBytes is the share of so many objects, of so many bytes together, that the bytes of all rest objects have room
-// for, if each other one of these is as small as can be: 1 at most. A class may have many objects and few bytes.
-func FitBytes(objects, bytes, rest, restBytes float64) float64 {
-	if more := bytes - LeastObject*objects; more > 0 {
-		return min(1, max(0, restBytes-LeastObject*rest)/more)
-	}
-	return 1
-}
-
 // Bounds gives the interval of a figure (Fit) as whole numbers: at least own, the samples themselves, at most most, all
 // that there is. Where the figure is less than the sum the interval shrinks with it.
 func (t *Total) Bounds(figure float64, own, most uint64) (low, high uint64) {

@@ -53,7 +53,7 @@ func (s *stratum) sample(x *SampledSum) {
 
 // fits gives the multipliers of what is sampled, of the rest, of what may be older than the recording, and of few.
 func (s *stratum) fits() (all [numFits]fit) {
-	room := stats.FitBytes(s.so.Sum-s.own, s.sbytes.Sum-s.ownBytes, s.o-s.own, s.bytes-s.ownBytes) // as sites.Fit
+	room := s.sbytes.Fit(s.ownBytes, s.bytes-s.ownBytes) // no bytes, no objects: as sites.Fit
 	o, g, old := multipliers(s.o, s.own, s.before, s.so, room, 0)
 	unknown := s.o - s.own - o*(s.so.Sum-s.own)
 	b, h, oldBytes := multipliers(s.bytes, s.ownBytes, s.oldBytes, s.sbytes, 1, stats.LeastObject*unknown)
