@@ -70,11 +70,10 @@ func (s *State) fits(samples []*heap.Sample) (fits map[uint64]room, before map[C
 }
 
 // Fit gives stats.Total.Fit of a type: of all that there is n objects and size bytes are samples, which stand for so
-// many objects and bytes. Objects for which there are no bytes are not there either, though there may be many smaller
-// ones of the type.
+// many objects and bytes.
 func Fit(all heap.Count, n, size uint64, stands, standBytes *stats.Total) (objects, bytes float64) {
 	unsampled, rest := float64(all.Objects)-float64(n), float64(all.Bytes)-float64(size)
-	objects = min(stands.Fit(float64(n), unsampled), standBytes.Fit(float64(size), rest))
+	objects = stands.Fit(float64(n), unsampled)
 	unknown := max(0, unsampled-objects*(stands.Sum-float64(n)))
 	return objects, standBytes.Fit(float64(size), rest-min(rest, stats.LeastObject*unknown))
 }
