@@ -12,7 +12,6 @@ import (
 
 	cdp "github.com/chromedp/chromedp"
 
-	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 	"github.com/heapcam/heapcam/web"
@@ -94,20 +93,7 @@ func TestLikely(t *testing.T) {
 	if chromium() == "" {
 		t.Skip("not run: no chromium (tests of the viewer in a browser)")
 	}
-	rec, err := ringstore.OpenRecording(stormOf(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rec.Close()
-	var bs []trace.Block
-	for _, f := range rec.Files {
-		for b, err := range f.Blocks() {
-			if err != nil {
-				t.Fatal(err)
-			}
-			bs = append(bs, b)
-		}
-	}
+	bs := blocksIn(t, stormOf(t))
 	quick := func(func(done, total int64)) (*web.Input, error) {
 		return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
 	}

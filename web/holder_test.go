@@ -19,20 +19,7 @@ func TestHolder(t *testing.T) {
 	if chromium() == "" {
 		t.Skip("not run: no chromium (tests of the viewer in a browser)")
 	}
-	rec, err := ringstore.OpenRecording(window)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rec.Close()
-	var bs []trace.Block
-	for _, f := range rec.Files {
-		for b, err := range f.Blocks() {
-			if err != nil {
-				t.Fatal(err)
-			}
-			bs = append(bs, b)
-		}
-	}
+	bs := blocksIn(t, window)
 	const holder = "the static field Window.log, then java.util.ArrayList, in elementData"
 	s := web.New(web.Config{Title: "held", Open: func(func(done, total int64)) (*web.Input, error) {
 		return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
@@ -55,4 +42,23 @@ func TestHolder(t *testing.T) {
 	p.click("#hero a[href*=retained]")
 	p.until("location.hash.includes('site=Window.audit')")
 	p.see("main", "heapcam references JVM")
+}
+
+// blocksIn gives the blocks of a recording.
+func blocksIn(t *testing.T, dir string) (bs []trace.Block) {
+	t.Helper()
+	rec, err := ringstore.OpenRecording(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	for _, f := range rec.Files {
+		for b, err := range f.Blocks() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			bs = append(bs, b)
+		}
+	}
+	return bs
 }

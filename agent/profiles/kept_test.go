@@ -180,3 +180,23 @@ func TestTally(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusNeverWaits: while a write of the counts hangs in the disk, status still answers.
+func TestStatusNeverWaits(t *testing.T) {
+	p := newPusher(Config{URL: "http://127.0.0.1:1", Out: t.TempDir(), Log: zerolog.Nop()})
+	p.recall()
+	p.tally.mu.Lock() // as during a write
+	put := make(chan bool)
+	go func() {
+		p.put(&encoded{id: uuid(heap(1, 1)), labels: map[string]string{"host": "h"}, body: []byte{0x1f, 0x8b}})
+		close(put)
+	}()
+	await(t, "the profile", func() bool {
+		var st Status
+		p.count(&st)
+		return st.Pending == 1
+	})
+	p.tally.mu.Unlock()
+	<-put
+	p.end()
+}

@@ -94,8 +94,8 @@ func (p *pusher) put(e *encoded) {
 	p.st.Dropped += uint64(drop)
 	news := drop > 0 && !p.full
 	p.full = p.full || drop > 0
-	p.note()
 	p.mu.Unlock()
+	p.note()
 	if news {
 		logs.Write(&p.cfg.Log, logs.ProfilesDropped)
 	}
@@ -122,6 +122,7 @@ func (p *pusher) batch() (out []*encoded) {
 
 // done takes profiles out of the queue, unless they have made room meanwhile.
 func (p *pusher) done(all []*encoded, pushed bool) {
+	defer p.note()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, e := range all {
@@ -140,7 +141,6 @@ func (p *pusher) done(all []*encoded, pushed bool) {
 		}
 	}
 	p.full = p.full && len(p.queue) > 0
-	p.note()
 }
 
 // run pushes until ctx is done.

@@ -182,10 +182,12 @@ func TestPush(t *testing.T) {
 				}
 			}
 			await(t, "all profiles", func() bool { return h.Status().Pushed == 60 })
-			st := h.Status()
-			if s.taken() != 60 || len(s.labels) != 3 || st.Dropped != 0 || st.Pending != 0 ||
+			st, taken := h.Status(), s.taken()
+			s.mu.Lock() // of what the client gave up some may still come
+			defer s.mu.Unlock()
+			if taken != 60 || len(s.labels) != 3 || st.Dropped != 0 || st.Pending != 0 ||
 				(st.Failed == 0) != (bad == nil) {
-				t.Errorf("%d profiles, series %v, %+v; %s", s.taken(), s.labels, st, log)
+				t.Errorf("%d profiles, series %v, %+v; %s", taken, s.labels, st, log)
 			}
 			for id, n := range s.got {
 				if n != 1 && name != "slow" { // what was taken while the client gave up comes again, by the same id

@@ -17,8 +17,8 @@ import (
 const (
 	// readBatch is how much a session takes from the ring at once, bytes; a larger block is read alone.
 	readBatch = 1 << 20
-	// smallBacklog and gather: while the ring holds less than that, a session waits so long for more, since larger
-	// frames compress better. What waits in the ring survives the death of JVM and agent alike.
+	// smallBacklog and gather: while the ring holds less than that, a session waits at most so long for more, since
+	// larger frames compress better. What waits in the ring survives the death of JVM and agent alike.
 	smallBacklog = 64 << 10
 	gather       = 100 * time.Millisecond
 	// idleEvery is how often a session without data checks its part of max_total_size, whether it is paused and
@@ -167,7 +167,7 @@ func (s *Session) record(ctx context.Context) error {
 			select {
 			case <-ctx.Done():
 			case <-s.ring.Hurried():
-			case <-time.After(gather/2 + shmring.UntilTick(gather/2)): // with other sessions
+			case <-time.After(gather/2 + shmring.UntilTick(gather/2)): // all sessions wake up together
 			}
 		}
 		done := s.doing()
