@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/heapcam/heapcam/trace"
 )
 
 // Refs are what a reference listing knows of an object: each field is known if its Attr was asked for.
@@ -106,10 +108,11 @@ func refClasses(a Attr, get func(*Refs) []string) func([]string) (Classifier, er
 	}
 }
 
-// Garbage keeps what nothing keeps alive: what weak and phantom references alone lead to, too.
+// Garbage keeps what nothing keeps alive: what weak and phantom references alone lead to, too. What fills a hole is no
+// object.
 func Garbage() Filter {
 	return Filter{Name: "garbage", Needs: AttrReach, Keep: func(w *World, t *Tuple) (bool, error) {
-		return w.refs(t).garbage(), nil
+		return w.Types[uint64(t.Type)].Flags&trace.TypeFiller == 0 && w.refs(t).garbage(), nil
 	}}
 }
 

@@ -61,6 +61,50 @@ func future(b []byte) []byte {
 
 const frameLen = segment.FrameSize + 72 // a note of 50 bytes
 
+// TestCheckFlags: flags of a frame that say what is not true of reference listings are damage, because readers skip
+// frames by them. Where they say nothing, nothing is wrong.
+func TestCheckFlags(t *testing.T) {
+	part := func(n, flags uint64) trace.Block {
+		return trace.EncodeRefs(&trace.RefPart{Listing: 1, N: n, Flags: flags})
+	}
+	const alone, listed = segment.FlagApart | segment.FlagReferences, segment.FlagListed
+	for name, c := range map[string]struct {
+		flags  uint16
+		blocks []trace.Block
+		why    string
+	}{
+		"a listing":              {alone | listed, []trace.Block{part(1, trace.RefFirst), part(2, trace.RefLast)}, ""},
+		"a part":                 {alone, []trace.Block{part(2, 0)}, ""},
+		"what none understands":  {alone, []trace.Block{{Kind: trace.KindRefs, Version: 1, Payload: []byte{255}}}, ""},
+		"flags that say nothing": {0, []trace.Block{part(1, trace.RefFirst)}, ""},
+		"not alone": {alone | listed, []trace.Block{part(1, trace.RefFirst), trace.EncodeGap(trace.Gap{})},
+			"reference listings alone"},
+		"not said":  {segment.FlagApart, []trace.Block{part(2, 0)}, "no reference listing"},
+		"it begins": {alone, []trace.Block{part(1, trace.RefFirst)}, "begins or ends"},
+		"it ends":   {alone, []trace.Block{part(2, trace.RefLast)}, "begins or ends"},
+	} {
+		dir := filepath.Join(t.TempDir(), "rec")
+		s, _, err := Open(Config{Dir: dir, MaxTraceSize: 1 << 20}, folder.Identity{Session: session})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var frame []byte
+		for _, b := range c.blocks {
+			frame = trace.AppendBlock(frame, b)
+		}
+		info := segment.FrameInfo{Source: 2, Flags: segment.FlagMarked | c.flags}
+		if err := errors.Join(s.Rotate(note("x"), segment.FrameInfo{Source: 1}), s.Append(frame, info),
+			s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		vs, err := recording.CheckPath(dir)
+		if err != nil || len(vs) != 1 || (vs[0].State == recording.Sound) != (c.why == "") ||
+			!strings.Contains(vs[0].Why, c.why) {
+			t.Errorf("%s: %+v %v", name, vs, err)
+		}
+	}
+}
+
 // TestCheck: each state with its places, and what salvage makes of it.
 func TestCheck(t *testing.T) {
 	second := int64(segment.HeaderSize + frameLen)

@@ -36,13 +36,13 @@ type rampWorld struct {
 	dropped        int
 }
 
-func (w *rampWorld) info(flags uint8) segment.FrameInfo {
+func (w *rampWorld) info(flags uint16) segment.FrameInfo {
 	w.src++
 	return segment.FrameInfo{Source: w.src, Flags: flags | segment.FlagMarked}
 }
 
 // append stores what a collection says, or counts it as dropped.
-func (w *rampWorld) append(n int, flags uint8) bool {
+func (w *rampWorld) append(n int, flags uint16) bool {
 	had := w.s.Stats().Complete
 	err := w.s.Append(w.buf[:n], w.info(flags))
 	w.kept(had)
@@ -88,7 +88,7 @@ func (w *rampWorld) list(first bool) {
 	}
 	w.left -= min(w.left, uint64(w.slice))
 	y.Left = w.left
-	flags := uint8(0)
+	flags := uint16(0)
 	if first {
 		flags = segment.FlagListing | segment.FlagRamp
 	}
@@ -188,7 +188,7 @@ func TestPullOfARamp(t *testing.T) {
 	}
 	block := trace.AppendBlock(nil, trace.EncodeGap(trace.Gap{Reason: trace.GapStore}))
 	at := uint64(0)
-	write := func(store func([]byte, segment.FrameInfo) error, flags uint8) {
+	write := func(store func([]byte, segment.FrameInfo) error, flags uint16) {
 		at++
 		info := segment.FrameInfo{Source: at, T0: at, T1: at, Flags: flags | segment.FlagMarked}
 		if err := store(block, info); err != nil {

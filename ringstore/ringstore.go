@@ -60,7 +60,12 @@ const (
 	FlagDefs     = segment.FlagDefs
 	FlagMarked   = segment.FlagMarked
 	FlagSummary  = segment.FlagSummary
-	MaxFrame     = segment.MaxFrame
+	// FlagReferences marks the frame of parts of reference listings, with FlagListed of the first or last one.
+	// FlagApart says that both were set where they apply.
+	FlagReferences = segment.FlagReferences
+	FlagListed     = segment.FlagListed
+	FlagApart      = segment.FlagApart
+	MaxFrame       = segment.MaxFrame
 
 	None     = segment.None
 	Partial  = segment.Partial

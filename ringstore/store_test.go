@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -274,13 +275,31 @@ func FuzzFile(f *testing.F) {
 	h := segment.Header{Number: 1, Session: session}
 	f.Add(h.Encode())
 	f.Add(append(h.Encode(), "HCFR"...))
+	p, err := segment.NewPacker(segment.Full, 0, 0)
+	if err != nil {
+		f.Fatal(err)
+	}
+	all := h.Encode()
+	for i, flags := range []uint16{0, segment.FlagListed, 0, segment.FlagListed} { // the first frame is no listing's
+		kind := trace.KindRefs
+		if flags |= segment.FlagMarked | segment.FlagApart | segment.FlagReferences; i == 0 {
+			kind, flags = trace.KindMeta, flags&^segment.FlagReferences
+		}
+		all = p.Frame(all, trace.AppendBlock(nil, trace.Block{Kind: kind, Version: 1, Payload: make([]byte, 9)}),
+			segment.FrameInfo{Source: uint64(i + 1), Flags: flags})
+	}
+	f.Add(all)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		file, err := segment.NewFile("x", bytes.NewReader(b), int64(len(b)))
 		if err != nil {
 			return
 		}
-		for _, err := range file.Blocks() {
-			_ = err
+		for _, blocks := range []iter.Seq2[trace.Block, error]{file.Blocks(), file.BlocksWithoutReferences(),
+			file.BlocksWithoutTokens(), file.References(), file.ReferenceEnds(), file.Pauses(), file.Definitions(),
+			file.Summaries(), file.From(2)} {
+			for _, err := range blocks {
+				_ = err
+			}
 		}
 		recording.CheckFile(file)
 	})

@@ -35,15 +35,22 @@ func (s *Server) references(ctx context.Context) (*retention.Heap, error) {
 		var failed error
 		report := s.data.s.hub.progress("Reading the references", "")
 		defer report(1, 1)
-		h, err := retention.Load(func() reflisting.Source {
-			in, err := s.cfg.Open(report)
-			if err != nil {
-				failed = err
-				return nothing{}
+		from := func(open func(func(done, total int64)) (*Input, error)) func() reflisting.Source {
+			if open == nil {
+				open = s.cfg.Open
 			}
-			ins = append(ins, in)
-			return &stoppable{ctx, in.Source}
-		}, 1<<64-1, nil)
+			return func() reflisting.Source {
+				in, err := open(report)
+				if err != nil {
+					failed = err
+					return nothing{}
+				}
+				ins = append(ins, in)
+				return &stoppable{ctx, in.Source}
+			}
+		}
+		of := reflisting.Sources{Heads: from(s.cfg.References.Heads), Parts: from(s.cfg.References.Parts)}
+		h, err := retention.Load(of, 1<<64-1, nil)
 		if failed != nil {
 			return nil, failed
 		}

@@ -56,6 +56,10 @@ type Config struct {
 	Open func(progress func(done, total int64)) (*Input, error)
 	// OpenCensus is Open for a counting replay (heap.NewCensus); nil: Open is used.
 	OpenCensus func(progress func(done, total int64)) (*Input, error)
+	// References opens the recording for its reference listings; zero: Open does.
+	References struct {
+		Heads, Parts func(progress func(done, total int64)) (*Input, error)
+	}
 	// OpenPauses opens the recording without what only heap states need (analysis.Outline); nil: nothing is shown until
 	// the report is there.
 	OpenPauses func() (*Input, error)

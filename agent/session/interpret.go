@@ -15,6 +15,7 @@ import (
 // block takes in a block of the probe that begins at the position start; h is the ring's status behind its batch.
 func (s *Session) block(b trace.Block, start uint64, h shmring.Status) error {
 	if b.Version > trace.FormatVersion { // not ours to judge: a newer reader may understand it
+		s.out.mixed = s.out.mixed || b.Kind == trace.KindRefs
 		s.out.pass(b)
 		return nil
 	}

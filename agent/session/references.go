@@ -25,8 +25,10 @@ type References struct {
 	Missing []string `json:"missing,omitempty"` // What the listing lacks, in words.
 }
 
-// Errors of reference listings. RefusedError says that there is none, and why.
+// Errors of reference listings. RefusedError says that there is none, and why. ErrNoMemory is below those that lacked
+// memory.
 var (
+	ErrNoMemory     = errors.New("not enough memory")
 	ErrNoReferences = errors.New("this JVM's probe is older than reference listings: restart the JVM")
 	errTorn         = errors.New("some parts of the reference listing were lost")
 	errNotRecorded  = errors.New("the JVM is not recorded any more")
@@ -36,6 +38,13 @@ var (
 type RefusedError struct{ Why string }
 
 func (e *RefusedError) Error() string { return "no reference listing was taken: " + e.Why }
+
+func (e *RefusedError) Unwrap() error {
+	if e.Why == lackedRoom || e.Why == lackedMemory || strings.Contains(e.Why, lackedCgroup) {
+		return ErrNoMemory
+	}
+	return nil
+}
 
 // answer is the reply to one request; it is sent once.
 type answer struct {
@@ -61,6 +70,13 @@ type references struct {
 // lackedRoom is the reason of a probe that had mapped too little memory for a listing: it guesses before the JVM stops,
 // and knows more afterwards.
 const lackedRoom = "the heap has more references than expected; the next try has more memory"
+
+// lackedMemory is the reason of a probe that got no memory from the system; lackedCgroup is in that of one whose cgroup
+// has too little left.
+const (
+	lackedMemory = "not enough memory for it"
+	lackedCgroup = " MiB of memory, and the cgroup of this JVM has "
+)
 
 // AskReferences asks the probe for a reference listing, for which it may stop the JVM for that long, 0: the probe's
 // default. It returns when the listing is stored. A listing that lacked memory is tried once more. Errors:
@@ -208,7 +224,10 @@ func (s *Session) storePart(b trace.Block, p *trace.RefPart, start uint64) error
 		part = trace.AppendBlock(nil, b)
 	}
 	t := s.in.time
-	info := ringstore.FrameInfo{Source: s.out.pos, T0: t, T1: t, Flags: ringstore.FlagMarked}
+	info := ringstore.FrameInfo{Source: s.out.pos, T0: t, T1: t, Flags: marked | ringstore.FlagReferences}
+	if p.Flags&(trace.RefFirst|trace.RefLast) != 0 {
+		info.Flags |= ringstore.FlagListed
+	}
 	if err := s.out.st.Write([][]byte{part}, info); err != nil {
 		return fmt.Errorf("store the reference listing: %w", err)
 	}

@@ -49,7 +49,7 @@ func (s *Session) slice(b trace.Block, y *trace.Slice, start uint64) {
 }
 
 // marks gives the flags of the frame of a slice.
-func (c *schedule) marks(y *trace.Slice) (flags uint8) {
+func (c *schedule) marks(y *trace.Slice) (flags uint16) {
 	flags = ringstore.FlagRamp
 	if y.First() {
 		flags |= ringstore.FlagListing

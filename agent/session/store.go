@@ -119,6 +119,6 @@ func (s ringFolder) Newest(take func(trace.Block)) (lastGC uint64) {
 }
 
 // mayDefine says that a frame of these flags may hold definitions.
-func mayDefine(flags uint8) bool {
+func mayDefine(flags uint16) bool {
 	return flags&ringstore.FlagMarked == 0 || flags&(ringstore.FlagDefs|ringstore.FlagHead) != 0
 }

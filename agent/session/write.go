@@ -10,6 +10,9 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
+// marked says that all other flags of a frame are set where they apply.
+const marked = ringstore.FlagMarked | ringstore.FlagApart
+
 // defsChunk bounds how many definitions go into one DEFS block of the agent.
 const defsChunk = 1 << 14
 
@@ -22,6 +25,7 @@ type writer struct {
 
 	info     ringstore.FrameInfo // of pending; Source is set when it is written
 	epochs   uint64              // in pending
+	mixed    bool                // pending has parts of a reference listing that a newer probe sent
 	pos      uint64              // position behind the block in hand
 	skipTo   uint64              // position up to which the store has everything
 	open     bool                // a file is
@@ -96,10 +100,13 @@ func (w *writer) stamp(t uint64) {
 }
 
 // frame returns the description of the next frame, whose last block ends at the position source, and begins a new one.
-func (w *writer) frame(source uint64, flags uint8) ringstore.FrameInfo {
+func (w *writer) frame(source uint64, flags uint16) ringstore.FrameInfo {
 	f := w.info
-	f.Source, f.Flags = source, f.Flags|flags|ringstore.FlagMarked
-	w.info = ringstore.FrameInfo{}
+	f.Source, f.Flags = source, f.Flags|flags|marked
+	if w.mixed {
+		f.Flags &^= ringstore.FlagApart
+	}
+	w.info, w.mixed = ringstore.FrameInfo{}, false
 	return f
 }
 
@@ -116,7 +123,7 @@ func (w *writer) clear() {
 type listing struct {
 	block   trace.Block
 	samples []trace.LiveSample
-	flags   uint8        // of its frame
+	flags   uint16       // of its frame
 	slice   *trace.Slice // nil: a whole one
 }
 
@@ -134,7 +141,7 @@ func (s *Session) begin(y *listing) {
 	if s.losses.pending() { // before the listing: what is known ends with the old file, and begins anew with it
 		head = trace.AppendBlock(head, trace.EncodeGap(s.losses.gap))
 	}
-	flags := uint8(ringstore.FlagDefs)
+	flags := uint16(ringstore.FlagDefs)
 	if y != nil {
 		head = appendDefs(head, s.defs.Listed(y.samples))
 		head = trace.AppendBlock(head, y.block)
@@ -208,7 +215,7 @@ func (s *Session) flushTo(source uint64) bool {
 	if len(w.pending) == 0 {
 		return true
 	}
-	out, flags := w.pending, uint8(0)
+	out, flags := w.pending, uint16(0)
 	if s.losses.pending() { // what was lost may have held definitions
 		flags = ringstore.FlagDefs
 		first := appendDefs(trace.AppendBlock(nil, trace.EncodeGap(s.losses.gap)), s.defs.All())
@@ -268,7 +275,7 @@ func (s *Session) summarize(y *trace.Sync, source uint64) {
 		return
 	}
 	info := ringstore.FrameInfo{Source: source, FirstGC: sum.First, LastGC: sum.Last, T0: s.in.time, T1: s.in.time}
-	info.Flags = ringstore.FlagSummary | ringstore.FlagMarked
+	info.Flags = ringstore.FlagSummary | marked
 	if s.out.st.Write([][]byte{trace.AppendBlock(nil, trace.EncodeSummary(sum))}, info) == nil {
 		s.out.dirty = true
 	}

@@ -184,6 +184,9 @@ func (c *Cost) slice(b trace.Block) error {
 // references takes in a part of a reference listing. The first part says how long the JVM was stopped for it, also if
 // the probe aborted it.
 func (c *Cost) references(b trace.Block) error {
+	if len(b.Payload) == 0 { // a part that its reader left out
+		return nil
+	}
 	p, err := trace.DecodeRefs(b)
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ type Check struct {
 	Unreadable string `json:"unreadable,omitempty"`
 }
 
-// CheckAll checks each reference listing of a recording that was taken.
+// CheckAll checks each reference listing of a recording that was taken. open gives all blocks from its start.
 func CheckAll(open func() reflisting.Source) ([]Check, error) {
 	all, err := reflisting.Find(open())
 	if err != nil {

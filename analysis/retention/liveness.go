@@ -28,19 +28,18 @@ const maxListings = 1 << 16
 
 // Reaches finds the reference listings of a recording by their collections. Not safe for concurrent use.
 type Reaches struct {
-	open  func() reflisting.Source
+	of    reflisting.Sources
 	whole []reflisting.About // the newest one of each collection, ascending
 	last  *Liveness
 }
 
-// NewReaches finds the whole reference listings. open gives the blocks of the recording from its start, as for Load.
-// Errors: those of reflisting.Find.
-func NewReaches(open func() reflisting.Source) (*Reaches, error) {
-	all, err := reflisting.Find(open())
+// NewReaches finds the whole reference listings of a recording. Errors: those of reflisting.Find.
+func NewReaches(of reflisting.Sources) (*Reaches, error) {
+	all, err := reflisting.Find(of.Heads())
 	if err != nil {
 		return nil, err
 	}
-	r := &Reaches{open: open}
+	r := &Reaches{of: of}
 	for _, a := range all {
 		if !a.Whole || a.Refused != "" || len(r.whole) == maxListings {
 			continue
@@ -75,7 +74,7 @@ func (r *Reaches) After(gc uint64) (*Liveness, error) {
 	if r.last != nil && r.last.number == r.whole[i].Number {
 		return r.last, nil
 	}
-	l, _, err := reflisting.Read(r.open(), r.whole[i].Number)
+	l, _, err := reflisting.Read(r.of.Parts(), r.whole[i].Number)
 	switch {
 	case errors.Is(err, references.ErrIncomplete), errors.Is(err, references.ErrCorrupt):
 		return nil, nil

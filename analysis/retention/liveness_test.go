@@ -45,7 +45,7 @@ func TestLiveness(t *testing.T) {
 	}
 	l, all := b.Listing(), blocks(b.Blocks())
 	open := func() reflisting.Source { x := all; return &x }
-	r, err := NewReaches(open)
+	r, err := NewReaches(reflisting.All(open))
 	if err != nil || len(r.GCs()) != 1 || r.GCs()[0] != 1 {
 		t.Fatalf("%v, %v", r, err)
 	}

@@ -22,10 +22,10 @@ type Heap struct {
 	About reflisting.About
 }
 
-// Load reads the newest reference listing that is not newer than collection gc. open gives the blocks of the recording
-// from its start. Errors: reflisting.ErrNone, those of reflisting.Read and graph.Build.
-func Load(open func() reflisting.Source, gc uint64, progress func(step string)) (*Heap, error) {
-	all, err := reflisting.Find(open())
+// Load reads the newest reference listing of a recording that is not newer than collection gc. Errors:
+// reflisting.ErrNone, those of reflisting.Read and graph.Build.
+func Load(of reflisting.Sources, gc uint64, progress func(step string)) (*Heap, error) {
+	all, err := reflisting.Find(of.Heads())
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func Load(open func() reflisting.Source, gc uint64, progress func(step string)) 
 	if err != nil {
 		return nil, err
 	}
-	l, names, err := reflisting.Read(open(), about.Number)
+	l, names, err := reflisting.Read(of.Parts(), about.Number)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func write(dir string, collections, listings, objects int) error {
 	meta := trace.EncodeMeta(trace.Meta{HasJVM: true, JVM: trace.JVM{ABI: 1, Major: 17,
 		Collector: trace.CollectorParallel, Align: 8, Depth: trace.DepthSurvivors, Interval: 512 << 10,
 		T0WallMS: 1_790_000_000_000, Flags: trace.JVMAtStart, Session: session, VM: "none: synthetic"}})
-	put := func(gc uint64, flags uint8, bs ...trace.Block) error {
+	put := func(gc uint64, flags uint16, bs ...trace.Block) error {
 		var b []byte
 		for _, x := range bs {
 			b = trace.AppendBlock(b, x)

@@ -102,7 +102,7 @@ func readCost(out string, args []string) (sum *cost.Cost, err error) {
 		var damage damageLog
 		defer damage.warn(rec)
 		for _, f := range rec.Files {
-			for b, err := range f.Blocks() {
+			for b, err := range f.BlocksWithoutReferences() {
 				tick()
 				mu.Lock()
 				if err == nil {

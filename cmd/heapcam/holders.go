@@ -77,20 +77,10 @@ func (o *retaining) load(rec *ringstore.Recording) (*retention.Heap, error) {
 			return nil, refError(rec, "at", err)
 		}
 	}
-	var srcs []*source
-	defer func() {
-		for _, s := range srcs {
-			s.Close()
-		}
-	}()
-	h, err := retention.Load(func() reflisting.Source {
-		s := newSource(rec.Files...)
-		srcs = append(srcs, s)
-		return s
-	}, gc, nil)
-	if len(srcs) > 0 {
-		srcs[0].warn(rec)
-	}
+	of := &listingSources{rec: rec}
+	defer of.close()
+	h, err := retention.Load(of.sources(), gc, nil)
+	of.warn()
 	switch {
 	case errors.Is(err, reflisting.ErrNone):
 		return nil, withCode(exitNotFound, "%s: %w; `heapcam references JVM` takes one while the JVM "+

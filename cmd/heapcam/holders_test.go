@@ -3,13 +3,20 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/retention"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace"
@@ -52,24 +59,100 @@ func shop(t *testing.T, evil string) (dir string, orders []int, l *references.Li
 			b.Set(soft, "referent", o)
 		}
 	}
+	return stored(t, b.Blocks(), true), orders, b.Listing()
+}
+
+// stored is a recording of these blocks, as the agent writes it: each part of a reference listing is in a frame of its
+// own. apart: the flags of the frames say so, which earlier agents did not write.
+func stored(t *testing.T, blocks []trace.Block, apart bool) (dir string) {
+	t.Helper()
 	dir = t.TempDir()
 	s, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 4 << 20},
 		ringstore.Identity{Session: strings.Repeat("0", 32), Name: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var frame []byte
-	for _, x := range b.Blocks() {
-		frame = trace.AppendBlock(frame, x)
-	}
 	info := ringstore.FrameInfo{Source: 1, FirstGC: 1, LastGC: 1, T0: 1, T1: 2e9, Flags: ringstore.FlagMarked}
-	if err := s.Rotate(frame, info); err != nil {
-		t.Fatal(err)
+	if apart {
+		info.Flags |= ringstore.FlagApart
+	}
+	put := s.Rotate
+	for len(blocks) > 0 {
+		frame, at := trace.AppendBlock(nil, blocks[0]), info
+		refs := blocks[0].Kind == trace.KindRefs
+		if refs {
+			at = ringstore.FrameInfo{Source: 1, T0: 2e9, T1: 2e9, Flags: info.Flags}
+			if p, err := trace.DecodeRefs(blocks[0]); apart {
+				at.Flags |= ringstore.FlagReferences
+				if err == nil && p.Flags&(trace.RefFirst|trace.RefLast) != 0 {
+					at.Flags |= ringstore.FlagListed
+				}
+			}
+		}
+		for blocks = blocks[1:]; !refs && len(blocks) > 0 && blocks[0].Kind != trace.KindRefs; blocks = blocks[1:] {
+			if blocks[0].Kind == trace.KindSync {
+				at.Flags |= ringstore.FlagDefs | ringstore.FlagListing
+			}
+			frame = trace.AppendBlock(frame, blocks[0])
+		}
+		if err := put(frame, at); err != nil {
+			t.Fatal(err)
+		}
+		put = s.Append
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return dir, orders, b.Listing()
+	return dir
+}
+
+// TestReferencesStayPacked: verbs read no more of a reference listing than they need. What they print of a later
+// collection is the same if the parts of the listing between its ends are only noise, and if an earlier agent wrote
+// the recording. verify and holders find the noise.
+func TestReferencesStayPacked(t *testing.T) {
+	b := referencestest.New()
+	b.Class("app/Order", "next")
+	for i := range 50 {
+		if b.New("app/Order"); i > 0 {
+			b.Set(i-1, "next", i)
+		}
+	}
+	b.Root(0, references.Root{Kind: references.JNIGlobal})
+	later := trace.EncodeEpoch(&trace.Epoch{Pause: trace.Pause{GC: 2, Kind: trace.PauseYoung, Flags: trace.PauseExact,
+		Depth: trace.DepthSurvivors, Start: 3e9, Dur: 1e6, JVMGC: 2, Cause: "test"}})
+	later.Seq = 1 << 20
+	sound, noise := append(b.Blocks(), later), append(b.Blocks(), later)
+	for i := range noise {
+		if noise[i].Kind == trace.KindRefs && noise[i-1].Kind == trace.KindRefs && noise[i+1].Kind == trace.KindRefs {
+			noise[i].Payload = bytes.Repeat([]byte{0xff}, len(noise[i].Payload))
+		}
+	}
+	intact, damaged, old := stored(t, sound, true), stored(t, noise, true), stored(t, sound, false)
+	for _, verb := range []string{"histogram", "group", "report", "leaks", "trend", "history", "cost"} {
+		ask := func(dir string) string {
+			out, code := heapcam(verb, dir)
+			if code != 0 {
+				t.Errorf("%s: status %d:\n%s", verb, code, out)
+			}
+			return strings.ReplaceAll(out, dir, "")
+		}
+		x := ask(intact)
+		if y := ask(damaged); x != y && verb != "report" { // it says how much was garbage
+			t.Errorf("%s reads the references: %s%s", verb, x, y)
+		}
+		if y := ask(old); x != y {
+			t.Errorf("%s of an earlier agent's recording: %s%s", verb, x, y)
+		}
+	}
+	for _, verb := range []string{"holders", "verify"} {
+		for dir, fit := range map[string]bool{intact: true, old: true, damaged: false} {
+			says := map[bool]string{true: "50 objects reached, with 49 references", false: "parts are missing"}[fit]
+			if out, code := heapcam(verb, dir); verb == "holders" && (code == 0) != fit ||
+				verb == "verify" && !strings.Contains(out, says) {
+				t.Errorf("%s: fits %v, status %d:\n%s", verb, fit, code, out)
+			}
+		}
+	}
 }
 
 // TestHolders: holders, paths and dominators of a recording whose holders are known.
@@ -176,6 +259,69 @@ func TestGarbageIsApart(t *testing.T) {
 	out, _ := heapcam("report", dir)
 	if !strings.Contains(out, "in old space after collection 1, ") {
 		t.Errorf("the report:\n%s", out)
+	}
+}
+
+// TestGarbageAgrees: histogram and group count the same garbage, in all and by class. What the JVM allocated in old
+// space between the collection and the listing is not in the state, and what fills a hole is no object.
+func TestGarbageAgrees(t *testing.T) {
+	b := referencestest.New()
+	for i := range 9 {
+		if b.New("app/Order"); i < 3 {
+			b.Root(i, references.Root{Kind: references.JNIGlobal})
+		}
+	}
+	b.New("jdk/internal/vm/FillerElement")
+	blocks := slices.DeleteFunc(b.Blocks(), func(x trace.Block) bool { return x.Kind == trace.KindRefs })
+	for range 2 {
+		b.New("app/Order")
+	}
+	dir := stored(t, append(blocks, slices.DeleteFunc(b.Blocks(), func(x trace.Block) bool {
+		return x.Kind != trace.KindRefs
+	})...), true)
+	var h sites.Histogram
+	var g analysis.Grouping
+	for verb, into := range map[string]any{"histogram": &h, "group": &g} {
+		args := []string{verb, dir, "--json"}
+		if verb == "group" {
+			args = append(args, "--by", "type")
+		}
+		out, code := heapcam(args...)
+		if err := json.Unmarshal([]byte(out), into); err != nil || code != 0 {
+			t.Fatalf("%s: status %d: %v:\n%s", verb, code, err, out)
+		}
+	}
+	const dead, size = 6, 6 * 32
+	if h.Objects != 10 || h.DeadObjects != dead || h.DeadBytes != size {
+		t.Errorf("histogram: of %d objects %d are garbage, %d bytes", h.Objects, h.DeadObjects, h.DeadBytes)
+	}
+	if g.Objects != 10 || g.Tree.Dead == nil || g.Tree.Dead.Objects != dead || g.Tree.Dead.Bytes != size {
+		t.Errorf("group: of %d objects %+v are garbage", g.Objects, g.Tree.Dead)
+	}
+	for _, n := range g.Tree.Children {
+		if x := slices.IndexFunc(h.Classes, func(r sites.ClassRow) bool { return r.Class == n.Key }); x < 0 ||
+			n.Dead == nil || h.Classes[x].DeadObjects != n.Dead.Objects {
+			t.Errorf("%s: histogram %+v, group %+v", n.Key, h.Classes, n.Dead)
+		}
+	}
+}
+
+// TestDeadIsKept: what a histogram says of garbage is the same when it comes from the index.
+func TestDeadIsKept(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	dir, _, _ := shop(t, "")
+	files, _ := filepath.Glob(filepath.Join(dir, "*"))
+	for _, f := range files {
+		if err := os.Chtimes(f, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, _ := heapcam("histogram", dir)
+	kept, _ := filepath.Glob(filepath.Join(cache, "heapcam", "*.dead1.json"))
+	if again, code := heapcam("histogram", dir); code != 0 || len(kept) != 1 || again != first ||
+		!strings.Contains(first, "GARBAGE") {
+		t.Errorf("kept %v, status %d:\n%s%s", kept, code, first, again)
 	}
 }
 

@@ -273,7 +273,9 @@ func newestListing(dir string) ui.Text {
 		return "the recording cannot be read"
 	}
 	defer rec.Close()
-	all, err := reflisting.Find(newSource(rec.Files...))
+	src := newReferenceHeads(rec.Files...)
+	defer src.Close()
+	all, err := reflisting.Find(src)
 	if err != nil {
 		return "the recording cannot be read"
 	}

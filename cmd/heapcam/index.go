@@ -18,6 +18,7 @@ import (
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/analysis/whatif"
+	"github.com/heapcam/heapcam/heap"
 )
 
 // errDamaged keeps a result out of the index: who reads it from there would not be warned.
@@ -60,6 +61,12 @@ var (
 		"advice.json",
 		func(a *whatif.Advice) ([]byte, error) { return json.Marshal(a) },
 		func(b []byte, a *whatif.Advice) error { return json.Unmarshal(b, a) },
+	}
+	// deadResult has, by type, what nothing kept alive after a collection; null: no reference listing says that.
+	deadResult = func(gc uint64) resultKind[map[uint32]heap.Count] {
+		return resultKind[map[uint32]heap.Count]{fmt.Sprintf("dead%d.json", gc),
+			func(dead *map[uint32]heap.Count) ([]byte, error) { return json.Marshal(dead) },
+			func(b []byte, dead *map[uint32]heap.Count) error { return json.Unmarshal(b, dead) }}
 	}
 	// heapHistoryResult has the history of objects that survived so many collections.
 	heapHistoryResult = func(survived int) resultKind[history.HeapHistory] {
@@ -186,7 +193,7 @@ func (x readIndex) write(file string, b []byte) error {
 // sweep removes the least recently used files.
 func (x readIndex) sweep() {
 	all, _ := filepath.Glob(filepath.Join(x.dir, "*.report.json"))
-	for _, pattern := range []string{"*.histories*", "*.advice.json"} {
+	for _, pattern := range []string{"*.histories*", "*.advice.json", "*.dead*.json"} {
 		more, _ := filepath.Glob(filepath.Join(x.dir, pattern))
 		all = append(all, more...)
 	}

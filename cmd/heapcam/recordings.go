@@ -370,11 +370,17 @@ type unpacked struct {
 	err error
 }
 
+// newSource gives what a replay reads: all blocks, but not all parts of reference listings.
 func newSource(files ...*ringstore.File) *source {
+	return &source{files: files, of: (*ringstore.File).BlocksWithoutReferences, most: readAhead}
+}
+
+// newWholeSource gives all blocks: for who checks a recording.
+func newWholeSource(files ...*ringstore.File) *source {
 	return &source{files: files, of: (*ringstore.File).Blocks, most: readAhead}
 }
 
-// newCensusSource gives all blocks, with epochs without their tokens: for a counting replay.
+// newCensusSource gives the blocks of newSource, with epochs without their tokens: for a counting replay.
 func newCensusSource(files ...*ringstore.File) *source {
 	return &source{files: files, of: (*ringstore.File).BlocksWithoutTokens, most: censusReadAhead}
 }

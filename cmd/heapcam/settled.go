@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"slices"
 	"strconv"
 	"sync"
@@ -61,40 +62,94 @@ func unreached(rec *ringstore.Recording) map[uint64]map[uint64]bool {
 
 // settledReaches finds the reference listings of a recording. done closes what they read.
 func settledReaches(rec *ringstore.Recording) (r *retention.Reaches, done func(), err error) {
-	var open []*source
-	done = func() {
-		for _, s := range open {
-			s.Close()
+	of := &listingSources{rec: rec}
+	r, err = retention.NewReaches(of.sources())
+	return r, of.close, err
+}
+
+// newReferenceHeads gives what reflisting.Find needs, and newReferenceSource what reflisting.Read needs.
+func newReferenceHeads(files ...*ringstore.File) *source {
+	return &source{files: files, of: (*ringstore.File).ReferenceEnds, most: censusReadAhead}
+}
+
+func newReferenceSource(files ...*ringstore.File) *source {
+	return &source{files: files, of: (*ringstore.File).References, most: readAhead}
+}
+
+// listingSources opens a recording for its reference listings, as often as needed.
+type listingSources struct {
+	rec  *ringstore.Recording
+	srcs []*source
+}
+
+func (l *listingSources) sources() reflisting.Sources {
+	opening := func(reader func(...*ringstore.File) *source) func() reflisting.Source {
+		return func() reflisting.Source {
+			s := reader(l.rec.Files...)
+			l.srcs = append(l.srcs, s)
+			return s
 		}
 	}
-	r, err = retention.NewReaches(func() reflisting.Source {
-		s := newCensusSource(rec.Files...) // listings have no tokens of epochs
-		open = append(open, s)
-		return s
-	})
-	return r, done, err
+	return reflisting.Sources{Heads: opening(newReferenceHeads), Parts: opening(newReferenceSource)}
+}
+
+// warn says what is damaged in the recording, if they have met damage.
+func (l *listingSources) warn() {
+	if !slices.ContainsFunc(l.srcs, func(s *source) bool { return len(s.Damage) > 0 }) {
+		return
+	}
+	all := newCensusSource(l.rec.Files...) // it knows after which collection that is
+	defer all.Close()
+	for {
+		if _, err := all.Next(); err == io.EOF {
+			break
+		}
+	}
+	all.warn(l.rec)
+}
+
+func (l *listingSources) close() {
+	for _, s := range l.srcs {
+		s.Close()
+	}
 }
 
 // deadAfter gives, by type, what nothing kept alive after the collection c, whose state is v; nil if no reference
-// listing says that.
+// listing says that. Following the references takes long, so the index keeps the result.
 func deadAfter(rec *ringstore.Recording, v *heap.View, c *heap.Collection) map[uint32]heap.Count {
 	reaches, done, err := settledReaches(rec)
 	defer done()
+	if err != nil || !slices.Contains(reaches.GCs(), c.GC) {
+		return nil
+	}
+	dead, err := indexed(ownIndex(), deadResult(c.GC), rec.Path, func() (*map[uint32]heap.Count, error) {
+		out, err := deadOf(reaches, v, c)
+		return &out, err
+	})
 	if err != nil {
 		return nil
 	}
+	return *dead
+}
+
+// deadOf is deadAfter without the index.
+func deadOf(reaches *retention.Reaches, v *heap.View, c *heap.Collection) (map[uint32]heap.Count, error) {
 	l, err := reaches.After(c.GC)
 	if err != nil || l == nil || !l.Settles() {
-		return nil
+		return nil, err
 	}
-	_, types := l.BySpace(v.Spaces(c.Spaces), func(kind uint64) bool {
+	spaces := v.Spaces(c.Spaces)
+	for i := range spaces { // what was allocated since, as large arrays in old space, is not in the state
+		spaces[i].End = spaces[i].Top
+	}
+	_, types := l.BySpace(spaces, func(kind uint64) bool {
 		return kind == trace.SpaceSurvivor || retention.Old(kind)
 	})
 	out := map[uint32]heap.Count{}
 	for id, t := range types {
 		out[id] = t.Dead()
 	}
-	return out
+	return out, nil
 }
 
 // garbage says how much of old space was garbage when references were listed last; nil if that is not known.

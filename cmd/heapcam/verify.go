@@ -223,7 +223,7 @@ const maxListed = 20
 
 func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 	v := verified{File: name, Explained: map[string]uint64{}}
-	src := newSource(files...)
+	src := newWholeSource(files...)
 	defer src.Close()
 	r := heap.NewReplay(src)
 	sums := check.Summaries(r)

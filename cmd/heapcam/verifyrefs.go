@@ -18,7 +18,7 @@ func (out *verifyReply) checkReferences(rec *ringstore.Recording) error {
 		}
 	}()
 	cs, err := retention.CheckAll(func() reflisting.Source {
-		srcs = append(srcs, newSource(rec.Files...))
+		srcs = append(srcs, newWholeSource(rec.Files...))
 		return srcs[len(srcs)-1]
 	})
 	if err != nil {

@@ -158,14 +158,7 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 		rec.Close()
 	}
 	cfg := &web.Config{Title: filepath.Base(path), Library: func() (*classify.Library, error) { return library("") },
-		Open: func(progress func(done, total int64)) (*web.Input,
-			error) {
-			return openInput(path, 0, newSource, progress)
-		},
-		OpenCensus: func(progress func(done, total int64)) (*web.Input,
-			error) {
-			return openInput(path, 0, newCensusSource, progress)
-		},
+		Open: inputsOf(path, newSource), OpenCensus: inputsOf(path, newCensusSource),
 		OpenFrom: func(gc uint64) (*web.Input, error) {
 			return openInput(path, gc, newSource, func(done, total int64) {})
 		},
@@ -179,6 +172,7 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 		Report: func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error) {
 			return indexed(ownIndex(), reportResult, path, makeReport)
 		}}
+	cfg.References.Heads, cfg.References.Parts = inputsOf(path, newReferenceHeads), inputsOf(path, newReferenceSource)
 	if !bucket.Is(path) { // to read it once more takes long there
 		cfg.OpenPauses = func() (*web.Input, error) {
 			return openInput(path, 0, newPauseSource, func(done, total int64) {})
@@ -283,6 +277,13 @@ func folderVersion(dir string) (string, bool) {
 	}
 	return strconv.Itoa(len(files)) + "-" + strconv.FormatInt(sum, 10) + "-" +
 		strconv.FormatInt(newest.UnixNano(), 36), time.Since(newest) > quiet
+}
+
+// inputsOf gives a function that opens a recording for what reader reads of it.
+func inputsOf(path string, reader func(...*ringstore.File) *source) func(func(done, total int64)) (*web.Input, error) {
+	return func(progress func(done, total int64)) (*web.Input, error) {
+		return openInput(path, 0, reader, progress)
+	}
 }
 
 // openInput opens a recording for the viewer, from the frame of collection gc on, or all that reader reads if gc is 0.

@@ -20,6 +20,13 @@ type Source interface {
 	Next() (trace.Block, error)
 }
 
+// Sources gives the blocks of a recording from its start, as often as needed. Heads is for Find: it may give a block of
+// kind REFS without payload for each part of a listing but the first and the last. Parts is for Read.
+type Sources struct{ Heads, Parts func() Source }
+
+// All is for a recording of which both get all blocks.
+func All(open func() Source) Sources { return Sources{open, open} }
+
 // About says what a listing of a recording is.
 type About struct {
 	trace.References
@@ -55,12 +62,18 @@ func each(src Source, f func(b trace.Block) error) error {
 }
 
 // Find gives the reference listings of a recording, the oldest first, those that were refused or are not whole
-// included.
+// included. It takes a block without payload for a part that was left out: what is in it, Read will say.
 func Find(src Source) ([]About, error) {
 	var out []About
 	next := uint64(0)
 	err := each(src, func(b trace.Block) error {
 		if b.Kind != trace.KindRefs {
+			return nil
+		}
+		if len(b.Payload) == 0 {
+			if next > 0 {
+				next++
+			}
 			return nil
 		}
 		p, err := trace.DecodeRefs(b)

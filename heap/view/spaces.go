@@ -11,6 +11,7 @@ import (
 // SpaceAt is a space, or a region of G1, of a state: [Start, End) in words.
 type SpaceAt struct {
 	Start, End uint64
+	Top        uint64 // end of its objects; of a region its end
 	Kind       uint64 // trace.SpaceEden …
 	Index      int    // of the region on G1; of the survivor space elsewhere
 }
@@ -24,7 +25,7 @@ func (v *View) Spaces(spaces []trace.Space) []SpaceAt {
 		for _, run := range v.Regions {
 			for n := uint64(0); n < run.Run && len(out) < 1<<20 && at < trace.MaxAddr-words; n++ {
 				if run.Kind != trace.SpaceFree {
-					out = append(out, SpaceAt{at, at + words, run.Kind, i})
+					out = append(out, SpaceAt{at, at + words, at + words, run.Kind, i})
 				}
 				at += words
 				i++
@@ -35,7 +36,7 @@ func (v *View) Spaces(spaces []trace.Space) []SpaceAt {
 	survivors := 0
 	for _, s := range spaces {
 		if s.End > s.Bottom {
-			a := SpaceAt{Start: s.Bottom, End: s.End, Kind: s.Kind}
+			a := SpaceAt{Start: s.Bottom, End: s.End, Top: min(s.Top, s.End), Kind: s.Kind}
 			if s.Kind == trace.SpaceSurvivor {
 				a.Index = survivors
 				survivors++

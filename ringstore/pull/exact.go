@@ -54,7 +54,8 @@ func (c *cutting) trim(fr segment.FrameData, before bool, begin uint64) (out tri
 	if late {
 		out.info.FirstGC, out.info.LastGC, out.info.T1 = 0, 0, min(fr.T0, c.until)
 		out.info.T0 = out.info.T1
-		out.info.Flags &^= segment.FlagListing | segment.FlagSummary | segment.FlagRamp | segment.FlagComplete
+		out.info.Flags &^= segment.FlagListing | segment.FlagSummary | segment.FlagRamp | segment.FlagComplete |
+			segment.FlagReferences | segment.FlagListed
 	}
 	for b, e := range trace.Blocks(fr.Payload) {
 		if e != nil {

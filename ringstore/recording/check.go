@@ -80,6 +80,10 @@ func CheckFile(f *segment.File) Verdict {
 					"blocks inside the frame, at "+strconv.Itoa(at)+": "+err.Error()))
 				continue
 			}
+			if why := misnamed(fr); why != "" {
+				bad(fr.Offset, segment.Corrupt(f.Name, fr.Offset, why))
+				continue
+			}
 			v.Frames++
 		case errors.As(err, &d) && errors.Is(d.Err, segment.ErrTorn):
 			v.TornAt = d.Offset
@@ -109,6 +113,27 @@ func framing(p []byte) (at int, err error) {
 		at += b.Size()
 	}
 	return at, nil
+}
+
+// misnamed says what the flags of a frame wrongly say of reference listings, "" if nothing: who needs none skips frames
+// by these flags.
+func misnamed(fr segment.FrameData) (why string) {
+	alone, listed := fr.Flags&segment.FlagReferences != 0, fr.Flags&segment.FlagListed != 0
+	for b := range trace.Blocks(fr.Payload) {
+		switch {
+		case alone && b.Kind != trace.KindRefs:
+			return "its header says that it has reference listings alone"
+		case b.Kind != trace.KindRefs || alone && listed:
+		case !alone && fr.Flags&segment.FlagApart != 0:
+			return "its header says that it has no reference listing"
+		case alone:
+			p, err := trace.DecodeRefs(b)
+			if err == nil && p.Flags&(trace.RefFirst|trace.RefLast) != 0 {
+				return "its header says that no reference listing begins or ends in it"
+			}
+		}
+	}
+	return ""
 }
 
 // Check gives the verdict of each file, those that could not be opened or are not of the recording included, and of

@@ -42,6 +42,11 @@ const (
 	// first one, with FlagComplete the last.
 	FlagRamp     = 64
 	FlagComplete = 128
+	// FlagReferences marks a frame that holds parts of reference listings alone, with FlagListed the first or the last
+	// part of one. FlagApart says that both were set where they apply, and that no other frame holds such parts.
+	FlagReferences = 256
+	FlagListed     = 512
+	FlagApart      = 1024
 
 	// MaxFrame bounds a frame's payload, stored and raw: a shared ring holds no more.
 	MaxFrame = 1 << 30
@@ -129,7 +134,7 @@ type FrameInfo struct {
 	Source          uint64
 	FirstGC, LastGC uint64
 	T0, T1          uint64
-	Flags           uint8 // FlagListing, FlagDefs, FlagMarked, FlagSummary, FlagRamp, FlagComplete
+	Flags           uint16 // FlagListing to FlagApart
 }
 
 // Frame is a frame's header.
@@ -159,8 +164,9 @@ func putFrame(b []byte, f Frame, stored [][]byte) {
 		sum = crc32.Update(sum, castagnoli, part)
 	}
 	copy(b, frameMagic)
-	b[4], b[5] = f.Codec, f.Flags
+	b[4] = f.Codec
 	le := binary.LittleEndian
+	le.PutUint16(b[5:], f.Flags)
 	le.PutUint32(b[8:], uint32(size))
 	le.PutUint32(b[12:], f.Raw)
 	le.PutUint64(b[16:], f.Source)
@@ -185,7 +191,7 @@ func decodeFrame(name string, at int64, b []byte) (Frame, error) {
 	}
 	f := Frame{Offset: at, Codec: b[4], Stored: le.Uint32(b[8:]), Raw: le.Uint32(b[12:]), crc: le.Uint32(b[56:])}
 	f.FrameInfo = FrameInfo{le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), le.Uint64(b[40:]),
-		le.Uint64(b[48:]), b[5]}
+		le.Uint64(b[48:]), le.Uint16(b[5:])}
 	if f.Stored > MaxFrame || f.Raw > MaxFrame || f.Codec > codecS2 || f.Codec == codecNone && f.Stored != f.Raw {
 		return Frame{}, Corrupt(name, at, "lengths or codec of a frame make no sense")
 	}

@@ -1,7 +1,6 @@
 package segment
 
 import (
-	"hash/crc32"
 	"io"
 	"iter"
 
@@ -33,30 +32,51 @@ func (f *File) Summaries() iter.Seq2[trace.Block, error] {
 	}
 }
 
-// BlocksWithoutTokens iterates over all blocks as Blocks does, but may leave out the tokens of EPOCH blocks: then their
-// blobs are empty. Where frames hold columns, tokens are most of what there is to unpack. The checksums of all frames
-// are checked. Errors as Blocks.
-func (f *File) BlocksWithoutTokens() iter.Seq2[trace.Block, error] {
-	return f.blocksOf(f.frames(f.Headers(), nil, noEpochTokens))
+// BlocksWithoutReferences iterates over all blocks as Blocks does. But of a reference listing it may give only the
+// first and the last part: each frame in between gives a REFS block without payload. The checksums of all frames are
+// checked. Errors as Blocks.
+func (f *File) BlocksWithoutReferences() iter.Seq2[trace.Block, error] {
+	return f.blocksOf(f.frames(f.Headers(), nil, need{ends: true}))
 }
+
+// BlocksWithoutTokens iterates as BlocksWithoutReferences does, and may leave out the tokens of EPOCH blocks: then
+// their blobs are empty. Where frames hold columns, tokens are most of what there is to unpack. Errors as Blocks.
+func (f *File) BlocksWithoutTokens() iter.Seq2[trace.Block, error] {
+	return f.blocksOf(f.frames(f.Headers(), nil, need{noEpochTokens, true}))
+}
+
+// References iterates over the frames with parts of reference listings, and what they need to be read: META and
+// definitions. Of files that do not say which these are, over all. Errors as Blocks.
+func (f *File) References() iter.Seq2[trace.Block, error] {
+	return f.blocks(func(fr Frame) bool { return mayRefer(fr) || fr.Flags&(FlagDefs|FlagHead) != 0 })
+}
+
+// ReferenceEnds iterates as References does, without the definitions. Of a listing it may leave out parts, as
+// BlocksWithoutReferences does. Errors as Blocks.
+func (f *File) ReferenceEnds() iter.Seq2[trace.Block, error] {
+	return f.blocksOf(f.frames(f.Headers(), mayRefer, need{ends: true}))
+}
+
+// mayRefer says whether a frame may have parts of reference listings.
+func mayRefer(fr Frame) bool { return fr.Flags&FlagApart == 0 || fr.Flags&FlagReferences != 0 }
 
 // Pauses iterates like BlocksWithoutTokens, but leaves out frames that hold listings, unless they also hold
 // definitions, and may leave out the tokens of those: for callers that only want to know what the collections took.
 func (f *File) Pauses() iter.Seq2[trace.Block, error] {
 	return f.blocksOf(f.frames(f.Headers(), func(fr Frame) bool {
-		listing := fr.Flags&(FlagListing|FlagRamp) == FlagListing
+		listing := fr.Flags&(FlagListing|FlagRamp) == FlagListing || fr.Flags&FlagReferences != 0
 		return fr.Flags&FlagMarked == 0 || !listing || fr.Flags&(FlagDefs|FlagHead) != 0
-	}, noTokens))
+	}, need{tokens: noTokens}))
 }
 
 // Frames iterates over frames with their payloads (whole blocks of the stream). Errors as Headers; a frame whose
 // payload is damaged is yielded with the error and a nil payload.
-func (f *File) Frames() iter.Seq2[FrameData, error] { return f.frames(f.Headers(), nil, allTokens) }
+func (f *File) Frames() iter.Seq2[FrameData, error] { return f.frames(f.Headers(), nil, need{}) }
 
-// BlocksFrom is Blocks from the frame at the offset at on, or from the first one if at is 0. It calls behind with the
-// offset of what follows each frame that can be read, after the frame's blocks.
+// BlocksFrom is BlocksWithoutReferences from the frame at the offset at on, or from the first one if at is 0. It calls
+// behind with the offset of what follows each frame that can be read, after the frame's blocks.
 func (f *File) BlocksFrom(at int64, behind func(at int64)) iter.Seq2[trace.Block, error] {
-	frames := f.frames(f.headers(max(at, HeaderSize)), nil, allTokens)
+	frames := f.frames(f.headers(max(at, HeaderSize)), nil, need{ends: true})
 	return f.blocksOf(func(yield func(FrameData, error) bool) {
 		for fr, err := range frames {
 			if !yield(fr, err) {
@@ -71,7 +91,13 @@ func (f *File) BlocksFrom(at int64, behind func(at int64)) iter.Seq2[trace.Block
 
 // FramesOf is Frames of those that want wants. The others are not read.
 func (f *File) FramesOf(want func(Frame) bool) iter.Seq2[FrameData, error] {
-	return f.frames(f.Headers(), want, allTokens)
+	return f.frames(f.Headers(), want, need{})
+}
+
+// need says what of a frame a reader needs; the zero value: all of it.
+type need struct {
+	tokens
+	ends bool // of reference listings, the first and last part alone
 }
 
 // tokens says which blobs of tokens a reader needs.
@@ -83,14 +109,22 @@ const (
 	noTokens             // not those of listings either
 )
 
+// leftOut is the payload in place of one that a reader needs nothing of.
+var leftOut = trace.AppendBlock(nil, trace.Block{Kind: trace.KindRefs, Version: trace.RefsFormatVersion})
+
+// none says whether nothing of a frame's payload is needed.
+func (n need) none(fr Frame) bool {
+	return n.ends && fr.Flags&(FlagReferences|FlagListed) == FlagReferences
+}
+
 // spare says whether a reader that needs only these tokens needs none of a frame's.
 func (t tokens) spare(fr Frame) bool {
 	return t == noTokens || t == noEpochTokens && fr.Flags&(FlagMarked|FlagListing|FlagRamp) == FlagMarked
 }
 
 // frames gives the frames of heads with their payloads. It leaves out the frames that want, unless nil, does not want,
-// and may leave out tokens that need does not name.
-func (f *File) frames(heads iter.Seq2[Frame, error], want func(Frame) bool, need tokens) iter.Seq2[FrameData, error] {
+// and may leave out what needs does not name.
+func (f *File) frames(heads iter.Seq2[Frame, error], want func(Frame) bool, needs need) iter.Seq2[FrameData, error] {
 	return func(yield func(FrameData, error) bool) {
 		dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxFrame))
 		if err != nil {
@@ -100,7 +134,7 @@ func (f *File) frames(heads iter.Seq2[Frame, error], want func(Frame) bool, need
 		defer dec.Close()
 		var stored, scratch []byte
 		var part *zstd.Decoder
-		if need != allTokens {
+		if needs.tokens != allTokens {
 			if part, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
 				zstd.WithDecoderMaxMemory(MaxFrame)); err != nil {
 				yield(FrameData{}, err)
@@ -114,12 +148,17 @@ func (f *File) frames(heads iter.Seq2[Frame, error], want func(Frame) bool, need
 			}
 			d := FrameData{Frame: fr}
 			if err == nil {
-				if cap(stored) < int(fr.Stored) || need == allTokens {
+				if cap(stored) < int(fr.Stored) || needs.tokens == allTokens {
 					stored = make([]byte, fr.Stored) // bounded: Headers checked it against the file
 				}
 				stored = stored[:fr.Stored]
 				if _, err = f.r.ReadAt(stored, fr.Offset+FrameSize); err == nil || err == io.EOF {
-					if need.spare(fr) && crc32.Checksum(stored, castagnoli) == fr.crc {
+					switch {
+					case needs.none(fr):
+						if d.Payload = leftOut; Checksum(stored) != fr.crc {
+							d.Payload = nil // the same error as for who needs it
+						}
+					case needs.spare(fr) && Checksum(stored) == fr.crc:
 						d.Payload = fr.payloadWithoutTokens(stored, part)
 					}
 					if d.Payload == nil {
@@ -141,7 +180,7 @@ func (f *File) frames(heads iter.Seq2[Frame, error], want func(Frame) bool, need
 func (f *File) Blocks() iter.Seq2[trace.Block, error] { return f.blocks(nil) }
 
 func (f *File) blocks(want func(Frame) bool) iter.Seq2[trace.Block, error] {
-	return f.blocksOf(f.frames(f.Headers(), want, allTokens))
+	return f.blocksOf(f.frames(f.Headers(), want, need{}))
 }
 
 func (f *File) blocksOf(frames iter.Seq2[FrameData, error]) iter.Seq2[trace.Block, error] {
@@ -165,15 +204,15 @@ func (f *File) blocksOf(frames iter.Seq2[FrameData, error]) iter.Seq2[trace.Bloc
 	}
 }
 
-// From is Blocks from the frame on that holds collection gc: for who knows already what was defined before. Frames
-// that are left out are not read.
+// From is BlocksWithoutReferences from the frame on that holds collection gc: for who knows already what was defined
+// before. Frames that are left out are not read.
 func (f *File) From(gc uint64) iter.Seq2[trace.Block, error] {
 	return func(yield func(trace.Block, error) bool) {
 		past := false
-		f.blocks(func(fr Frame) bool {
+		f.blocksOf(f.frames(f.Headers(), func(fr Frame) bool {
 			past = past || fr.LastGC >= gc
 			return past
-		})(yield)
+		}, need{ends: true}))(yield)
 	}
 }
 

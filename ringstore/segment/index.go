@@ -11,7 +11,7 @@ import (
 // docs/format/ring-file.md.
 const (
 	indexHead   = 40 // count u32, zero u32, 32 bytes that are zero and are not read
-	indexEntry  = 40 // stored u32, codec u8, flags u8, zero u16, first gc, last gc, t0, t1
+	indexEntry  = 40 // stored u32, codec u8, flags u16, zero u8, first gc, last gc, t0, t1
 	trailerSize = 32
 	trailMagic  = "HCFE"
 
@@ -84,7 +84,8 @@ func (x *Index) encode(at int64) []byte {
 	for i, f := range x.Frames {
 		e := p[indexHead+i*indexEntry:]
 		le.PutUint32(e, f.Stored)
-		e[4], e[5] = f.Codec, f.Flags
+		e[4] = f.Codec
+		le.PutUint16(e[5:], f.Flags)
 		le.PutUint64(e[8:], f.FirstGC)
 		le.PutUint64(e[16:], f.LastGC)
 		le.PutUint64(e[24:], f.T0)
@@ -138,7 +139,8 @@ func readIndex(name string, r io.ReaderAt, size int64) (x *Index, why string) {
 	for i := range x.Frames {
 		e := p[indexHead+i*indexEntry:]
 		fr := Frame{Offset: off, Codec: e[4], Stored: le.Uint32(e)}
-		fr.FrameInfo = FrameInfo{0, le.Uint64(e[8:]), le.Uint64(e[16:]), le.Uint64(e[24:]), le.Uint64(e[32:]), e[5]}
+		fr.FrameInfo = FrameInfo{0, le.Uint64(e[8:]), le.Uint64(e[16:]), le.Uint64(e[24:]), le.Uint64(e[32:]),
+			le.Uint16(e[5:])}
 		off = fr.End()
 		x.Frames[i] = fr
 	}

@@ -82,6 +82,8 @@ func (e *encoder) define() {
 			t.Flags, t.Size = trace.TypeArray, 16
 		case references.Mirror:
 			t.Flags = trace.TypeVariable
+		case references.Filler:
+			t.Flags = trace.TypeFiller
 		}
 		e.defs.Types = append(e.defs.Types, t)
 		if err := e.sizes.Define(t); err != nil {

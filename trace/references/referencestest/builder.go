@@ -42,6 +42,8 @@ func (b *Builder) Class(name string, fields ...string) {
 		s.Kind, s.Rest = references.ObjectArray, "[]"
 	case strings.HasPrefix(name, "["):
 		s.Kind = references.PrimitiveArray
+	case strings.HasPrefix(name, "jdk/internal/vm/Filler"):
+		s.Kind = references.Filler
 	case strings.HasSuffix(name, "ClassLoader"):
 		s.Kind, s.Rest = references.Loader, "(class)"
 	}
