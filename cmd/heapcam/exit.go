@@ -11,6 +11,7 @@ import (
 	"github.com/heapcam/heapcam/agent/api"
 	"github.com/heapcam/heapcam/agent/attach"
 	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/drag"
 	"github.com/heapcam/heapcam/analysis/lifetimes"
@@ -60,7 +61,9 @@ var exitDocs = []struct{ code, meaning string }{
 	{"7", "A newer heapcam wrote the file."},
 	{"8", "`verify` found a mismatch: the recording contradicts itself."},
 	{"9", "`leaks --fail-on-leak` found a leak, or the heap was full. `--fail-on-suspect` found a suspect, too."},
-	{"10", "There is no room: the disk is full, or all incidents together reach `--max-incidents-size`."},
+	{"10", "There is no room: the disk is full, or all incidents together reach `--max-incidents-size`. `references` " +
+		"also ends so if the listing does not fit below `--max-trace-size`, or if it needs more memory than the " +
+		"JVM's cgroup or the system has left."},
 	{"11", "`leaks` with one of these flags cannot tell whether the program leaks: the recording is too short or " +
 		"damaged. `lifetimes`, `drag` and `whatif` end so if the recording lacks what they need: objects, " +
 		"collections, uses, or the Serial, Parallel or G1 collector."},
@@ -156,7 +159,8 @@ func exitCode(err error) int {
 		return exitUsage
 	case unpredictable(err) != 0:
 		return unpredictable(err)
-	case errors.Is(err, ringstore.ErrIncidentRoom), ringstore.DiskFull(err):
+	case errors.Is(err, ringstore.ErrIncidentRoom), errors.Is(err, ringstore.ErrNoRoom), ringstore.DiskFull(err),
+		errors.Is(err, session.ErrNoMemory):
 		return exitNoRoom
 	case errors.Is(err, syscall.ENOTDIR): // the user named a file instead of a folder
 		return exitUsage

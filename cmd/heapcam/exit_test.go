@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"io/fs"
+	"syscall"
 	"testing"
 
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/drag"
 	"github.com/heapcam/heapcam/analysis/lifetimes"
@@ -19,6 +21,7 @@ func TestExitCode(t *testing.T) {
 		svc.ErrRights: exitDenied, svc.ErrNotInstalled: exitNotFound, svc.ErrUnsupported: exitNotFound,
 		svc.ErrInstalled: exitUsage, &svc.PackagedError{}: exitUsage, &svc.PlaceError{}: exitUsage,
 		collection.NotThere("collection 7"): exitNotFound, ringstore.ErrIncidentRoom: exitNoRoom,
+		ringstore.ErrNoRoom: exitNoRoom, session.ErrNoMemory: exitNoRoom, syscall.ENOSPC: exitNoRoom,
 		&whatif.FactorError{}: exitUsage, &whatif.SizeError{}: exitUsage, whatif.ErrNoConfig: exitUsage,
 		whatif.ErrG1:           exitUsage,
 		lifetimes.ErrNoObjects: exitUnclear, lifetimes.ErrNoCollections: exitUnclear,

@@ -159,6 +159,10 @@ func TestAmidReferencesDisk(t *testing.T) {
 		s := x.d.status(t).JVMs
 		return len(s) == 1 && s[0].Dropped.References > 0
 	})
+	if _, errs, code := heapcam(t, "references", "--max-reference-pause", "20s", "--socket", x.d.sock,
+		x.r.pidText()); code != 10 {
+		t.Errorf("on a full disk: status %d: %s", code, errs)
+	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +188,7 @@ func TestReferencesTightGroup(t *testing.T) {
 	for _, more := range []int64{10, 16} {
 		g.set(t, g.used(t)+more<<20)
 		_, errs, code := ask()
-		if code == 0 || !strings.Contains(errs, "MiB of memory, and the cgroup of this JVM has") {
+		if code != 10 || !strings.Contains(errs, "MiB of memory, and the cgroup of this JVM has") {
 			t.Errorf("with %d MiB left: status %d: %s", more, code, errs)
 		}
 		x.lives(t, 3)
