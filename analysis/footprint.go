@@ -64,9 +64,10 @@ func process(r *heap.Cursor, first, last []heap.Count) *Process {
 	return out
 }
 
-// write prints it, first → last.
+// write prints it, first → last. What did not change is printed once.
 func (p *Process) write(w io.Writer) {
-	bytes := func(a, b uint64) ui.Flow { return ui.Flow(ui.Bytes(a)) + " → " + ui.Flow(ui.Bytes(b)) }
+	bytes := func(a, b uint64) ui.Flow { return firstToLast(ui.Bytes(a), ui.Bytes(b)) }
+	count := func(a, b uint64) ui.Flow { return firstToLast(ui.Count(a), ui.Count(b)) }
 	ui.Section(w, "Memory of the process (first → last)")
 	limit := ui.Flow("")
 	if p.Last.Limit > 0 {
@@ -76,19 +77,27 @@ func (p *Process) write(w io.Writer) {
 	ui.Field(w, "Resident", ui.Flowf("%s; at most %s%s", bytes(p.First.RSS, p.Last.RSS), ui.Flow(ui.Bytes(p.Peak)),
 		limit))
 	if p.Last.Heap > 0 {
-		ui.Field(w, "Heap", ui.Flowf("%s committed", bytes(p.First.Heap, p.Last.Heap)))
+		ui.Field(w, "Heap", "committed "+bytes(p.First.Heap, p.Last.Heap))
 	}
 	if p.Last.Metaspace > 0 {
-		ui.Field(w, "Classes", ui.Flowf("%d → %d; metaspace %s", p.First.Classes, p.Last.Classes,
-			bytes(p.First.Metaspace, p.Last.Metaspace)))
+		ui.Field(w, "Classes", count(p.First.Classes, p.Last.Classes))
+		ui.Field(w, "Metaspace", bytes(p.First.Metaspace, p.Last.Metaspace))
 	}
 	if p.Last.Code > 0 {
 		ui.Field(w, "Compiled code", ui.Flowf("%s since the JVM started, what was freed included",
 			ui.Flow(ui.Bytes(p.Last.Code))))
 	}
-	ui.Field(w, "Threads", ui.Flowf("%d → %d", p.First.Threads, p.Last.Threads))
+	ui.Field(w, "Threads", count(p.First.Threads, p.Last.Threads))
 	if p.DirectLast > 0 {
-		ui.Field(w, "Direct buffers", ui.Flowf("%d → %d objects; their memory is not in the heap", p.DirectFirst,
-			p.DirectLast))
+		ui.Field(w, "Direct buffers", ui.Flowf("%s; their memory is not in the heap",
+			count(p.DirectFirst, p.DirectLast)))
 	}
+}
+
+// firstToLast writes a figure of the first and of the last moment.
+func firstToLast(a, b string) ui.Flow {
+	if a == b {
+		return ui.Flow(a) + ", unchanged"
+	}
+	return ui.Flow(a) + " → " + ui.Flow(b)
 }

@@ -92,8 +92,8 @@ func (rep *Report) writeWindow(w io.Writer) {
 	}
 	ui.Field(w, "heapcam cost", ui.Flowf("%s%s of the time: %s of the pauses, and %s", least,
 		flow(ui.Share(rep.Cost.Share())), flow(ui.Nanoseconds(rep.Cost.Stopped())), sampling))
-	ui.Field(w, "Heap after GC", ui.Flowf("%s %s → %s (first → last%s)", flow(ui.Spark(used, 40)),
-		flow(ui.Bytes(first.Used)), flow(ui.Bytes(last.Used)), rep.limit()))
+	ui.Field(w, "Heap after GC", ui.Flowf("%s %s (first → last%s)", flow(ui.Spark(used, 40)),
+		firstToLast(ui.Bytes(first.Used), ui.Bytes(last.Used)), rep.limit()))
 	if g := rep.Garbage; g != nil {
 		ui.Field(w, "Garbage", ui.Flowf("%s of %s in old space after collection %d, %s: it was not collected yet",
 			flow(ui.Part(g.Unreached+g.Weak, g.Old)), flow(ui.Bytes(g.Old)), g.GC, flow(ui.Clock(g.Time))))

@@ -59,15 +59,19 @@ type Slope struct {
 	High      float64 `json:"high"`
 }
 
-// Steady says that the interval does not contain 0.
-func (s *Slope) Steady() bool { return s != nil && (s.Low > 0 || s.High < 0) }
+// Steady says that the interval of the slope does not contain 0, and that the group changed in the same direction from
+// the first collection to the last one: what grows at once and then shrinks slowly has no steady change.
+func (r *TrendRow) Steady() bool {
+	s := r.Slope
+	return s != nil && (s.Low > 0 && r.Last > r.First || s.High < 0 && r.Last < r.First)
+}
 
-// least is how fast the group changes at least, bytes per second; 0: it may not change.
-func (s *Slope) least() float64 {
-	if !s.Steady() {
+// least is how fast the group changes at least, bytes per second; 0: it does not change steadily.
+func (r *TrendRow) least() float64 {
+	if !r.Steady() {
 		return 0
 	}
-	return min(math.Abs(s.Low), math.Abs(s.High))
+	return min(math.Abs(r.Slope.Low), math.Abs(r.Slope.High))
 }
 
 // Slopes are computed of the groups that moved most, from points that are evenly chosen.
@@ -438,7 +442,7 @@ func (t *TrendReport) slopes() {
 		s.PerSecond, s.Low, s.High = stats.Sen(times, v)
 		row.Slope = s
 	}
-	slices.SortStableFunc(t.Rows, func(x, y TrendRow) int { return cmp.Compare(y.Slope.least(), x.Slope.least()) })
+	slices.SortStableFunc(t.Rows, func(x, y TrendRow) int { return cmp.Compare(y.least(), x.least()) })
 }
 
 // ErrTrend says that a trend has too many groups.
@@ -456,5 +460,5 @@ func (r *TrendRow) Spark(width int) string {
 	for i, b := range r.Bytes {
 		v[i] = float64(b)
 	}
-	return ui.Spark(v, width)
+	return ui.SparkFrom(0, v, width)
 }

@@ -196,6 +196,8 @@ func TestSlopes(t *testing.T) {
 		"fast":  func(i int) uint64 { return uint64(5000*i) + rng.Uint64N(2000) },
 		"falls": func(i int) uint64 { return uint64(5<<20-2000*i) + rng.Uint64N(2000) },
 		"stays": func(i int) uint64 { return 7 << 20 },
+		// more at the end than at the start, but less and less after the first collections
+		"sinks": func(i int) uint64 { return uint64(min(i, 3)*100_000-10*i) + rng.Uint64N(5) },
 	}
 	for name, f := range curves {
 		row := TrendRow{Path: []string{name}}
@@ -211,7 +213,7 @@ func TestSlopes(t *testing.T) {
 	for _, r := range rep.Rows {
 		order = append(order, r.Path[0])
 		want, ok := map[string]float64{"slow": 100, "fast": 5000, "falls": -2000}[r.Path[0]]
-		if r.Slope.Steady() != ok || ok && (r.Slope.Low > want || r.Slope.High < want) {
+		if r.Steady() != ok || ok && (r.Slope.Low > want || r.Slope.High < want) {
 			t.Errorf("%s: %+v", r.Path[0], r.Slope)
 		}
 	}

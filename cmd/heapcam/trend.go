@@ -28,8 +28,8 @@ func newTrendCmd() *cobra.Command {
 		Short: "Show how groups grow over the recording, or how long objects survive",
 		Long: `Use it to see which part of the heap grows. The verb groups the heap after every collection. It shows the
 groups that changed most, each with its curve. First come those that change steadily, the fastest first: PER SECOND is
-the median slope, and - where its 95 % interval contains 0. Then come the largest changes from the first collection to
-the last one. ` + groupingHelp + `
+the median slope. It is - where its 95 % interval contains 0, and where it contradicts CHANGE. Then come the largest
+changes from the first collection to the last one. ` + groupingHelp + `
 
 With --survival it shows, by type and by site, which share of the objects survives 1, 2, 4, 8 and 16 collections. It
 also names the sites of which nearly all objects reach old space. Young collections copy these objects in vain; the
@@ -129,7 +129,7 @@ func printTrend(w io.Writer, t *analysis.TrendReport) {
 			mark = "~"
 		}
 		c.Row(mark+ui.Bytes(r.First), mark+ui.Bytes(r.Last), mark+signed(int64(r.Last)-int64(r.First)),
-			mark+perSecond(r.Slope),
+			perSecond(&r, mark),
 			ui.Text(r.Spark(16)), groupPath(r.Path))
 	}
 	c.Write(w)
@@ -139,11 +139,15 @@ func printTrend(w io.Writer, t *analysis.TrendReport) {
 }
 
 // perSecond is how fast a group changes, if it does so steadily.
-func perSecond(s *analysis.Slope) string {
-	if !s.Steady() {
+func perSecond(r *analysis.TrendRow, mark string) string {
+	if !r.Steady() {
 		return "-"
 	}
-	return signed(int64(math.Round(s.PerSecond)))
+	n := int64(math.Round(r.Slope.PerSecond))
+	if n == 0 {
+		return mark + "under 1 B"
+	}
+	return mark + signed(n)
 }
 
 // groupPath shows the first and the last key of a group: the rows above have those between.
@@ -220,6 +224,5 @@ func printSurvival(w io.Writer, s *history.SurvivalReport) {
 
 // fromZero draws shares in at most 12 columns, on a scale that begins at 0.
 func fromZero(v []float64) string {
-	s := []rune(ui.Spark(append(v[:len(v):len(v)], 0), 12))
-	return string(s[:min(len(s), len(v))])
+	return ui.SparkFrom(0, v, 12)
 }

@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -140,20 +141,37 @@ func Count(n uint64) string {
 	return s
 }
 
-// Spark draws values as one line of at most width characters.
+// Spark draws values as one line of at most width characters, on a scale from the least value to the largest.
 func Spark(v []float64, width int) string {
 	if len(v) == 0 {
 		return ""
 	}
-	bars := []rune("▁▂▃▄▅▆▇█")
-	lo, hi := v[0], v[0]
-	for _, x := range v {
-		lo, hi = min(lo, x), max(hi, x)
-	}
-	var b strings.Builder
+	return SparkFrom(slices.Min(v), v, width)
+}
+
+// SparkFrom is Spark on a scale that begins at lo. If there are more values than characters, it draws some: among them
+// the first, the last and the largest one.
+func SparkFrom(lo float64, v []float64, width int) string {
 	n := min(width, len(v))
-	for i := range n {
-		x := v[i*len(v)/n]
+	if n == 0 {
+		return ""
+	}
+	shown := make([]float64, n)
+	for i := range shown {
+		shown[i] = v[i*(len(v)-1)/max(n-1, 1)]
+	}
+	hi, at := lo, 0
+	for i, x := range v {
+		if x > hi {
+			hi, at = x, i
+		}
+	}
+	if k := at * (n - 1) / max(len(v)-1, 1); hi > lo && !slices.Contains(shown, hi) {
+		shown[min(max(k, 1), max(n-2, 0))] = hi
+	}
+	bars := []rune("▁▂▃▄▅▆▇█")
+	var b strings.Builder
+	for _, x := range shown {
 		k := 0
 		if hi > lo {
 			k = int((x - lo) / (hi - lo) * 7.99)

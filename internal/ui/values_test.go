@@ -83,6 +83,11 @@ func TestUnits(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
+	if got := SparkFrom(0, []float64{4, 4, 4, 9, 4, 4, 4, 2}, 4) + " " +
+		SparkFrom(0, []float64{1, 2, 3, 4, 8}, 3) + " " +
+		Spark([]float64{5, 9, 5, 5, 5, 5, 7}, 3); got != "▄█▄▂ ▁▃█ ▁█▄" {
+		t.Errorf("curves: %s", got)
+	}
 	if got := Plural(3, "entry") + Spark([]float64{0, 1, 2}, 3) + Spark([]float64{1, 1}, 1) +
 		Spark(nil, 9); got != "3 entries▁▄█▁" {
 		t.Error(got)

@@ -32,7 +32,8 @@ const perSecond = ({ slope, first_bytes: first, last_bytes: last, peak_bytes: pe
   if (!slope) return '–';
   if (first === last && last === peak) return 'no change';
   const { bytes_per_second: mid, low, high } = slope;
-  if (low <= 0 && high >= 0) return 'not steady';
+  // What grows at once and then shrinks slowly has no steady change.
+  if ((low <= 0 && high >= 0) || Math.sign(mid) !== Math.sign(last - first)) return 'not steady';
   return h(
     'span',
     { title: `95 % interval: ${change(low, bytes)}/s to ${change(high, bytes)}/s` },
