@@ -22,6 +22,7 @@ import (
 type data struct {
 	s     *Server
 	slots chan struct{} // one for each replay that runs
+	long  chan struct{} // held by the one long replay: others need not wait for it
 
 	overview  cache[json.RawMessage]
 	timelines cache[*timeline]
@@ -32,6 +33,7 @@ type data struct {
 	flows     cache[*flows]           // by state
 	answers   cache[any]              // diffs, trends
 	graphs    cache[*retention.Heap]  // the newest reference listing
+	growing   growing                 // the report of a recording that grows
 	grouping  sync.Mutex              // held by the one grouping that runs: states share their caches of names
 }
 
@@ -39,7 +41,7 @@ type data struct {
 const maxReplays = 2
 
 func (d *data) init(s *Server) {
-	d.s, d.slots = s, make(chan struct{}, maxReplays)
+	d.s, d.slots, d.long = s, make(chan struct{}, maxReplays), make(chan struct{}, 1)
 	for _, ctx := range []*context.Context{&d.overview.ctx, &d.timelines.ctx, &d.states.ctx, &d.counts.ctx,
 		&d.tuples.ctx, &d.groups.ctx, &d.flows.ctx, &d.answers.ctx, &d.graphs.ctx} {
 		*ctx = s.ctx
@@ -177,6 +179,13 @@ func (d *data) open(ctx context.Context, what string, f func(open func() *heap.R
 	return opened(ctx, d, what, d.s.cfg.Open, heap.NewReplay, f)
 }
 
+// replayLong is replay for work that takes long.
+func (d *data) replayLong(ctx context.Context, what string, f func(r *heap.Replay) error) error {
+	return openedIn(ctx, d, d.long, what, d.s.cfg.Open, heap.NewReplay, func(open func() *heap.Replay) error {
+		return f(open())
+	})
+}
+
 // opened is open for one of Config's functions that open a recording.
 func opened[R heap.Reader](
 	ctx context.Context,
@@ -186,12 +195,25 @@ func opened[R heap.Reader](
 	reader func(heap.BlockSource) R,
 	f func(open func() R) error,
 ) error {
+	return openedIn(ctx, d, d.slots, what, input, reader, f)
+}
+
+// openedIn is opened with a place among those of slots.
+func openedIn[R heap.Reader](
+	ctx context.Context,
+	d *data,
+	slots chan struct{},
+	what string,
+	input func(func(done, total int64)) (*Input, error),
+	reader func(heap.BlockSource) R,
+	f func(open func() R) error,
+) error {
 	select {
-	case d.slots <- struct{}{}:
+	case slots <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-d.slots }()
+	defer func() { <-slots }()
 	report := d.s.hub.progress(what, "")
 	defer report(1, 1)
 	var failed error
@@ -301,6 +323,9 @@ func (s *Server) report(ctx context.Context) (*analysis.Report, error) {
 	read := func() (*analysis.Report, error) {
 		if s.outlined.CompareAndSwap(false, true) {
 			_, _ = s.outline(ctx) // a page that asks for it gets the error
+		}
+		if rep, err := s.data.growing.report(s); rep != nil || err != nil {
+			return rep, err
 		}
 		return s.data.report(ctx)
 	}

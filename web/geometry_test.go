@@ -63,10 +63,6 @@ func TestGeometry(t *testing.T) {
 			p.do(cdp.EmulateViewport(width, 900))
 			for _, v := range strings.Fields(
 				"overview?at=10 state diff trends leaks retained cost whatif coverage glossary") {
-				if v == "whatif" && wait > patience {
-					t.Log("not run: the view Heap size, which takes minutes of processor time")
-					continue
-				}
 				p.do(cdp.Navigate("about:blank"), cdp.Navigate(url+"#"+v))
 				p.until(fmt.Sprintf("document.querySelector('main').dataset.shown === %q", "#"+v))
 				if strings.HasPrefix(v, "overview") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"runtime"
 
 	"github.com/heapcam/heapcam/analysis/lifetimes"
 	"github.com/heapcam/heapcam/analysis/whatif"
@@ -20,7 +21,7 @@ type whatifReply struct {
 func (s *Server) whatif(r *http.Request) (any, error) {
 	return s.data.keep(r.Context(), "whatif", func(ctx context.Context) (any, error) {
 		var m *whatif.Model
-		err := s.data.replay(ctx, "Reading how long objects live", func(r *heap.Replay) error {
+		err := s.data.replayLong(ctx, "Reading how long objects live", func(r *heap.Replay) error {
 			tape, err := lifetimes.Read(r)
 			if err != nil {
 				return err
@@ -31,6 +32,7 @@ func (s *Server) whatif(r *http.Request) (any, error) {
 		if err != nil {
 			return unpredictable(err)
 		}
+		m.Workers = max(1, runtime.GOMAXPROCS(0)-1) // the rest is for other questions
 		report := s.hub.progress("Simulating other heaps", "percent")
 		defer report(1, 1)
 		rep, err := m.Answer(ctx, whatif.Request{Tenuring: -1},

@@ -1,6 +1,9 @@
 package lifetimes
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // binsPerOctave is how fine ages are distinguished.
 const (
@@ -15,7 +18,8 @@ func Bin(age uint64) int {
 	if age < 1<<firstBin {
 		return 0
 	}
-	f, e := math.Frexp(float64(age))
+	e := bits.Len64(age)
+	f := float64(age<<(64-e)) * 0x1p-64
 	return min(Bins-1, (e-1-firstBin)*binsPerOctave+octavePart(f)+1)
 }
 

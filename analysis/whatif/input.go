@@ -23,6 +23,36 @@ var made = float64(1 << 19)
 // mostMade bounds them, as a multiple of made, however much the program allocated.
 const mostMade = 16
 
+// mostObserved is about how many entries stand for the objects that collections saw. Where there are more objects, an
+// entry stands for several neighbours of the recording. Objects of at least ownEntry words always have their own.
+var mostObserved = 1 << 21
+
+const ownEntry = 1 << 10
+
+// entries calls f for each entry: the object whose times it has, and the words and the number of all that it stands
+// for.
+func entries(t *lifetimes.Tape, rng *rand.Rand, f func(object int, words, count uint32)) {
+	every := (len(t.Words)-1)/mostObserved + 1
+	chosen, words, count := 0, uint32(0), 0
+	for i, w := range t.Words {
+		if every <= 1 || w >= ownEntry {
+			f(i, w, 1)
+			continue
+		}
+		words, count = words+w, count+1
+		if rng.IntN(count) == 0 { // any of the neighbours, each with the same probability
+			chosen = i
+		}
+		if count == every {
+			f(chosen, words, uint32(count))
+			words, count = 0, 0
+		}
+	}
+	if count > 0 {
+		f(chosen, words, uint32(count))
+	}
+}
+
 // Observed gives the objects of a recording as they were seen, with their deaths drawn between the collections that
 // bound them. Objects that no collection saw are made, so that the lifetimes have the recording's distribution; those
 // that die younger than grain words are left out. c is the curve of all lifetimes.
@@ -30,7 +60,7 @@ func Observed(t *lifetimes.Tape, c *lifetimes.Curve, how Deaths, grain uint64, s
 	rng := rand.New(rand.NewPCG(seed, 0x68656170))
 	in := &Input{End: t.End() + t.Tail}
 	position := map[uint64]*births{}
-	for i := range t.Words {
+	entries(t, rng, func(i int, words, count uint32) {
 		born := t.Born[i]
 		switch lo := t.BornLo[i]; {
 		case t.Unknown[i]:
@@ -49,8 +79,8 @@ func Observed(t *lifetimes.Tape, c *lifetimes.Curve, how Deaths, grain uint64, s
 		} else {
 			died = undated(born, t.Seen[i], how, c, rng)
 		}
-		in.add(born, died, t.Words[i], 1)
-	}
+		in.add(born, died, words, count)
+	})
 	u := unseen{in: in, c: c, grain: float64(grain), rng: rng}
 	for i := range t.Epochs {
 		u.epoch(&t.Epochs[i], func(_, _, _, words float64) { u.total += words })

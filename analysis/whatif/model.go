@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ type Model struct {
 	Pauses   *PauseModel
 	// Doubts are reasons why the recording does not have what the model assumes.
 	Doubts []string
+	// Workers is how many simulations run at a time; 0: one for each processor.
+	Workers int
 	// Known says that full collections were recorded: then it is known when objects in old space died.
 	Known bool
 
@@ -297,7 +300,7 @@ func (m *Model) Predict(ctx context.Context, h How, configs []Config, done func(
 	for k := range h.runs() {
 		simulate := m.simulation(h, k, grain)
 		var wg sync.WaitGroup
-		room := make(chan struct{}, runtime.GOMAXPROCS(0))
+		room := make(chan struct{}, cmp.Or(m.Workers, runtime.GOMAXPROCS(0)))
 		for i := range configs {
 			if ctx.Err() != nil {
 				break
