@@ -1,9 +1,6 @@
 package analysis
 
 import (
-	"io"
-	"maps"
-	"slices"
 	"sort"
 	"time"
 
@@ -124,70 +121,11 @@ func CollectorName(collector uint64) string { return collectors[collector] }
 // MakeReport reads all of from. If from is a *heap.Census, the report is the same, but that errors in tokens are not
 // reported, and that Open may be set. o is what the leak detector gets.
 func MakeReport(from heap.Reader, o leak.Options) (*Report, error) {
-	r := from.Position()
-	rep := newReport()
-	h := leak.NewDetector()
-	h.Options = o
-	var first, last []heap.Count
-	var firstSites map[sites.Key]*sites.Tally
-	alive := newLiving(r.Symbols) // after the last known collection
-	var known sites.CoverageFollower
-	var watched watchedFollower
-	for {
-		c, err := r.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		row := rep.collection(r.Symbols, c)
-		h.Collection(r, c)
-		known.Follow(r)
-		watched.follow(r, c)
-		alive.follow(r, c.Known)
-		if c.Known {
-			last = append(last[:0], r.Totals.PerType()...)
-			if first == nil {
-				first = append([]heap.Count{}, last...)
-			}
-			if alive.Types = last; firstSites == nil {
-				alive.Samples = slices.Collect(maps.Values(alive.by))
-				firstSites = alive.Tallies()
-			}
-			q := known.Quality(r)
-			row.Quality, rep.Quality = q, q
-			if rep.CompleteAfter == 0 && rep.PartialGCs > 0 {
-				rep.CompleteAfter = c.GC
-			}
-		} else if c.Partial {
-			rep.PartialGCs++
-		} else {
-			rep.UnknownGCs++
-		}
-		rep.Collections = append(rep.Collections, row)
+	r := NewReporter(from, o)
+	if err := r.Read(); err != nil {
+		return nil, err
 	}
-	rep.ending(r)
-	rep.Process = process(r, first, last)
-	alive.Samples = slices.Collect(maps.Values(alive.by))
-	alive.Before, alive.Lost = known.Before, sites.LostMany(r)
-	alive.FromFew = func(typ uint32) sites.FromFew { return known.FromFew(r.Symbols, typ) }
-	tallies, rows := alive.All()
-	rep.grown(r.Symbols, first, last, sampledGrowth(firstSites, tallies))
-	rep.GrownSites = sites.GrownSites(r.Symbols, firstSites, tallies, first, last, 20)
-	rep.Sites = rows[:min(len(rows), 50)]
-	watched.done(rep, r)
-	rep.OldCollections = h.Full + h.Mixed + h.Major
-	found := h.Report(r)
-	if len(rep.Collections) > 0 { // as the verdicts have it: from the start of the first phase on
-		rep.From, rep.WindowNS = collection.Wall(r.Symbols, uint64(h.From*1e9)), uint64(found.Window*1e9)
-	}
-	if rep.Open = h.Open; rep.Open {
-		rep.Likely = found.Verdicts
-		found = &leak.Report{Verdicts: []leak.Verdict{}, Misses: []leak.Miss{}}
-	}
-	rep.Settle(found)
-	return rep, nil
+	return r.Report(), nil
 }
 
 // collection adds c to the sums, and gives its row, but for what is known of the sites.

@@ -56,13 +56,13 @@ func (f *watchedFollower) done(rep *Report, r *heap.Cursor) {
 	if !trace.Concurrent(r.JVM.Collector) {
 		return
 	}
-	w := &f.sum
+	w := f.sum
 	w.Samples, w.Live, w.Undecided = r.WatchedTaken, len(r.Live), r.Undecided()
 	w.Allocated = []sites.Row{}
 	if f.allocated != nil {
 		w.Allocated, w.AllocatedBytes = f.allocated.Rows(r.Symbols, reportSites), f.allocated.Bytes()
 	}
-	rep.Watched = w
+	rep.Watched = &w
 	rep.UnknownGCs = 0
 	if f.watched != nil {
 		rep.Sites = f.watched.Rows(r.Symbols, r.Live, reportSites)

@@ -84,7 +84,7 @@ func (t *timeline) pass(in **Input, took *cost.Cost, by *allocators) {
 			return
 		}
 		t.mu.Lock()
-		t.r = heap.NewReplay(&stoppable{ctx, &metered{&paused{opened.Source, t}, took, &t.refs}})
+		t.r = heap.NewReplay(&stoppable{ctx, &metered{&paused{opened.Source, &t.over}, took, &t.refs}})
 		t.r.Damage = append(t.r.Damage, opened.Problems...)
 		t.oldest = opened.Oldest
 		t.mu.Unlock()
@@ -109,15 +109,15 @@ func (t *timeline) pass(in **Input, took *cost.Cost, by *allocators) {
 	}
 }
 
-// paused is a source at whose end more may follow while the recording grows. The timeline's mu is held.
+// paused is a source at whose end more may follow while the recording grows.
 type paused struct {
 	heap.BlockSource
-	t *timeline
+	over *bool // the recording does not grow any more
 }
 
 func (p *paused) Next() (trace.Block, error) {
 	b, err := p.BlockSource.Next()
-	if err == io.EOF && !p.t.over {
+	if err == io.EOF && !*p.over {
 		err = heap.ErrPaused
 	}
 	return b, err

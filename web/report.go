@@ -55,7 +55,7 @@ func (s *Server) Ahead(then func()) {
 type metered struct {
 	heap.BlockSource
 	took *cost.Cost
-	refs *bool // a block belongs to a reference listing; or nil
+	refs *int // blocks of reference listings; or nil
 }
 
 func (m *metered) Next() (trace.Block, error) {
@@ -63,7 +63,7 @@ func (m *metered) Next() (trace.Block, error) {
 	if err == nil {
 		_ = m.took.Add(b) // the replay reports what is damaged
 		if m.refs != nil && b.Kind == trace.KindRefs {
-			*m.refs = true
+			*m.refs++
 		}
 	}
 	return b, err

@@ -49,7 +49,7 @@ type timeline struct {
 	version    string           // of the recording when the newest pass began
 	over       bool             // it did not grow any more then
 	cost       *costReply       // after the newest pass; nil: not all of the recording was read
-	refs       bool             // a part of a reference listing was read
+	refs       int              // blocks of reference listings that were read
 	advanced   chan struct{}    // closed and replaced when more is read
 }
 
@@ -89,7 +89,7 @@ func (t *timeline) unreferenced(ctx context.Context) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.refs
+	return t.refs == 0
 }
 
 // warm computes what each view shows first. Errors are dropped: a request for the same gets them again.

@@ -69,6 +69,9 @@ type Config struct {
 	// Follow opens a recording that may still grow. At the end of what is recorded its source gives io.EOF, and then
 	// what is added later. Nil: heap states of a recording that grows are not kept.
 	Follow func(progress func(done, total int64)) (*Input, error)
+	// FollowCensus is Follow for a counting replay; nil: the report of a recording that grows reads all of it each
+	// time.
+	FollowCensus func(progress func(done, total int64)) (*Input, error)
 	// Report returns the recording's report: one stored earlier, or that of makeReport.
 	Report func(makeReport func() (*analysis.Report, error)) (*analysis.Report, error)
 	// Leaks returns what the leak detector gets from the recording, and a function that frees what it needs; nil:

@@ -38,8 +38,11 @@ type detector struct {
 	Open     bool         // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
 }
 
+// Detector is a detector for other packages. Its Report may be asked for after any collection.
+type Detector = detector
+
 // NewDetector makes a detector that has seen no collection.
-func NewDetector() *detector {
+func NewDetector() *Detector {
 	return &detector{Tracker: history.NewTracker(history.Survived), arrays: map[uint32]*lengths{},
 		Options: Options{MinGrowth: DefaultMinGrowth}, node: map[uint32]bool{},
 		tables: tables{node: map[uint32]int{}, table: map[uint32]int{}}}

@@ -14,6 +14,8 @@ import (
 // it is called again. It reads a frame once: a file of the ring only grows, and later files have higher numbers.
 type follower struct {
 	path   string
+	reader func(...*ringstore.File) *source
+	from   blocksFrom
 	rec    *ringstore.Recording // nil: at the end
 	src    *source
 	oldest uint64 // the first collection of the recording
@@ -22,9 +24,21 @@ type follower struct {
 	at   int64
 }
 
+// blocksFrom gives the blocks of a file from an offset on, as ringstore.File.BlocksFrom does.
+type blocksFrom func(f *ringstore.File, at int64, behind func(at int64)) iter.Seq2[trace.Block, error]
+
 // follow opens the recording at path. progress gets the bytes that are read up to its end, and their total.
 func follow(path string, progress func(done, total int64)) (*web.Input, error) {
-	f := &follower{path: path}
+	return followWith(&follower{path: path, reader: newSource, from: (*ringstore.File).BlocksFrom}, progress)
+}
+
+// followCensus is follow for a counting replay.
+func followCensus(path string, progress func(done, total int64)) (*web.Input, error) {
+	return followWith(&follower{path: path, reader: newCensusSource,
+		from: (*ringstore.File).BlocksWithoutTokensFrom}, progress)
+}
+
+func followWith(f *follower, progress func(done, total int64)) (*web.Input, error) {
 	if err := f.open(progress); err != nil {
 		return nil, err
 	}
@@ -43,7 +57,7 @@ func (f *follower) open(progress func(done, total int64)) error {
 	}
 	f.rec = rec
 	files := slices.DeleteFunc(slices.Clone(rec.Files), func(r *ringstore.File) bool { return r.Index < f.file })
-	f.src = newSource(files...)
+	f.src = f.reader(files...)
 	if len(files) == 0 {
 		return nil
 	}
@@ -70,7 +84,7 @@ func (f *follower) blocks(r *ringstore.File, last bool) iter.Seq2[trace.Block, e
 			damage = nil
 			return true
 		}
-		for b, err := range r.BlocksFrom(f.at, func(at int64) { f.at = at }) {
+		for b, err := range f.from(r, f.at, func(at int64) { f.at = at }) {
 			if err != nil {
 				damage = append(damage, err)
 			} else if !pass() || !yield(b, nil) {

@@ -192,6 +192,9 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 	}
 	cfg.Version = func() (string, bool) { return folderVersion(dir) }
 	cfg.Follow = func(progress func(done, total int64)) (*web.Input, error) { return follow(dir, progress) }
+	cfg.FollowCensus = func(progress func(done, total int64)) (*web.Input, error) {
+		return followCensus(dir, progress)
+	}
 	cfg.Status = func(ctx context.Context) any {
 		if st := o.recorded(ctx, dir); st != nil {
 			return st

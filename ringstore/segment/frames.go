@@ -76,7 +76,16 @@ func (f *File) Frames() iter.Seq2[FrameData, error] { return f.frames(f.Headers(
 // BlocksFrom is BlocksWithoutReferences from the frame at the offset at on, or from the first one if at is 0. It calls
 // behind with the offset of what follows each frame that can be read, after the frame's blocks.
 func (f *File) BlocksFrom(at int64, behind func(at int64)) iter.Seq2[trace.Block, error] {
-	frames := f.frames(f.headers(max(at, HeaderSize)), nil, need{ends: true})
+	return f.blocksFrom(at, behind, need{ends: true})
+}
+
+// BlocksWithoutTokensFrom is BlocksFrom of what BlocksWithoutTokens gives.
+func (f *File) BlocksWithoutTokensFrom(at int64, behind func(at int64)) iter.Seq2[trace.Block, error] {
+	return f.blocksFrom(at, behind, need{noEpochTokens, true})
+}
+
+func (f *File) blocksFrom(at int64, behind func(at int64), needs need) iter.Seq2[trace.Block, error] {
+	frames := f.frames(f.headers(max(at, HeaderSize)), nil, needs)
 	return f.blocksOf(func(yield func(FrameData, error) bool) {
 		for fr, err := range frames {
 			if !yield(fr, err) {
