@@ -174,11 +174,12 @@ func (m *measurer) one(r *row, script, home string) error {
 }
 
 // findRing opens the shared ring of the JVM below pid, so that its header can be read after the JVM and the file's name
-// have gone.
+// have gone. Where a larger ring takes over, that one has the counters.
 func findRing(pid int, stop <-chan struct{}, found chan<- *os.File) {
-	defer close(found)
 	prefix := "/dev/shm/heapcam-run-*/*.ring"
 	old, _ := filepath.Glob(prefix)
+	var seen []os.FileInfo
+	var last *os.File
 	for {
 		names, _ := filepath.Glob(prefix)
 		for _, n := range names {
@@ -190,15 +191,22 @@ func findRing(pid int, stop <-chan struct{}, found chan<- *os.File) {
 				continue
 			}
 			var p [4]byte
-			if _, err := f.ReadAt(p[:], int64(shmring.OffPID)); err == nil &&
-				below(int(binary.LittleEndian.Uint32(p[:])), pid) {
-				found <- f
-				return
+			_, err = f.ReadAt(p[:], int64(shmring.OffPID))
+			i, none := f.Stat()
+			if err != nil || none != nil || !below(int(binary.LittleEndian.Uint32(p[:])), pid) ||
+				slices.ContainsFunc(seen, func(s os.FileInfo) bool { return os.SameFile(s, i) }) {
+				f.Close()
+				continue
 			}
-			f.Close()
+			seen = append(seen, i)
+			if last != nil {
+				last.Close()
+			}
+			last = f
 		}
 		select {
 		case <-stop:
+			found <- last
 			return
 		case <-time.After(20 * time.Millisecond):
 		}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/heapcam/heapcam/trace"
 )
@@ -45,30 +46,31 @@ type lister struct {
 	k    uint64 // the chunk in hand, and its columns
 	off  []uint16
 	code []uint32
+
+	arrays [recentArrays]recent // arrays of one kind, by a hash
 }
+
+// recentArrays is how many kinds of arrays have their codes at hand; a power of two.
+const recentArrays = 4096
+
+// recent is an array's code, plus 1.
+type recent struct{ typ, length, code uint32 }
 
 // list takes in a blob of list tokens.
 func (x *lister) list(blob []byte, sizes *trace.TypeTable) error {
-	codes, inst := x.next.Codes, x.next.Codes.inst
 	var batch [256]trace.Listed
 	l := trace.NewListTokens(blob, sizes)
 	for {
 		n := l.Objects(batch[:])
-		for i := range batch[:n] {
-			o := &batch[i]
-			if at := o.Addr >> ChunkShift; at != x.k {
-				x.flush()
-				x.k = at
+		for rest := batch[:n]; len(rest) > 0; {
+			k := rest[0].Addr >> ChunkShift
+			m := len(rest)
+			if rest[m-1].Addr>>ChunkShift != k { // addresses ascend
+				m = sort.Search(m, func(i int) bool { return rest[i].Addr>>ChunkShift != k })
 			}
-			c := uint32(0)
-			if o.Length == 0 && uint64(o.Type) < uint64(len(inst)) {
-				c = inst[o.Type]
-			}
-			if c == 0 {
-				c = codes.Of(o.Type, uint64(o.Length), uint64(o.Words)) + 1
-				inst = codes.inst
-			}
-			x.off, x.code = append(x.off, uint16(o.Addr&(ChunkWords-1))), append(x.code, c-1)
+			x.begin(k)
+			x.run(rest[:m])
+			rest = rest[m:]
 		}
 		if n == len(batch) {
 			continue
@@ -77,17 +79,52 @@ func (x *lister) list(blob []byte, sizes *trace.TypeTable) error {
 			break
 		}
 		if l.Kind == trace.ListObject {
-			if at := l.Addr >> ChunkShift; at != x.k {
-				x.flush()
-				x.k = at
-			}
+			x.begin(l.Addr >> ChunkShift)
 			x.off = append(x.off, uint16(l.Addr&(ChunkWords-1)))
-			x.code = append(x.code, codes.Of(l.Type, l.Length, l.Words))
-			inst = codes.inst
+			x.code = append(x.code, x.next.Codes.Of(l.Type, l.Length, l.Words))
 		}
 	}
 	x.flush()
 	return l.Err()
+}
+
+// begin makes chunk k the one in hand.
+func (x *lister) begin(k uint64) {
+	if k != x.k {
+		x.flush()
+		x.k = k
+	}
+}
+
+// run adds objects to the chunk in hand.
+func (x *lister) run(objs []trace.Listed) {
+	inst, n := x.next.Codes.inst, len(x.off)
+	x.off, x.code = slices.Grow(x.off, len(objs))[:n+len(objs)], slices.Grow(x.code, len(objs))[:n+len(objs)]
+	off, code := x.off[n:], x.code[n:]
+	for i := range objs {
+		o, c := &objs[i], uint32(0)
+		if o.Length == 0 {
+			if uint64(o.Type) < uint64(len(inst)) {
+				c = inst[o.Type]
+			}
+		} else if r := &x.arrays[hash(o.Type, uint64(o.Length))%recentArrays]; r.typ == o.Type && r.length == o.Length {
+			c = r.code
+		}
+		if c == 0 {
+			c = x.learn(o)
+			inst = x.next.Codes.inst
+		}
+		off[i], code[i] = uint16(o.Addr&(ChunkWords-1)), c-1
+	}
+}
+
+// learn gives the code of an object, plus 1, and keeps it at hand if it is an array.
+func (x *lister) learn(o *trace.Listed) uint32 {
+	c := x.next.Codes.Of(o.Type, uint64(o.Length), uint64(o.Words)) + 1
+	if o.Length != 0 {
+		x.arrays[hash(o.Type, uint64(o.Length))%recentArrays] = recent{o.Type, o.Length, c}
+	}
+	return c
 }
 
 // flush puts the columns in hand into the state.
