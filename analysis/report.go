@@ -95,6 +95,8 @@ type Report struct {
 	// memory of the JVM's process; null: not recorded
 	Process *Process `json:"process,omitempty"`
 
+	// the recording has a reference listing, at least
+	Referenced bool `json:"reference_listing"`
 	// of old space, when references were listed last; null: they were not
 	Garbage *leak.Garbage `json:"garbage,omitempty"`
 	// a heap that would halve the time in collections; null: none is known
@@ -161,7 +163,7 @@ func (rep *Report) ending(r *heap.Cursor) {
 	if r.SitesCut != nil {
 		rep.SitesCut = r.SitesCut.String()
 	}
-	rep.Uncompacted, rep.MaxHeap = r.Uncompacted, r.JVM.MaxHeap
+	rep.Uncompacted, rep.MaxHeap, rep.Referenced = r.Uncompacted, r.JVM.MaxHeap, r.Referenced
 	for _, g := range r.Gaps {
 		rep.LostSamples += g.Samples
 	}

@@ -75,6 +75,8 @@ type Findings struct {
 	// Uncompacted says that listings may hold dead objects of regions that G1 on 17 did not compact: the probe could
 	// not tell them.
 	Uncompacted bool
+	// Referenced says that the stream has a part of a reference listing, at least.
+	Referenced bool
 }
 
 func (f *Findings) fault(format string, args ...any) {
@@ -329,6 +331,8 @@ func (r *Cursor) handle(b trace.Block) error {
 			r.End = &e
 		}
 		return err
+	case trace.KindRefs:
+		r.Referenced = true
 	case trace.KindSummary:
 		if r.OnSummary == nil {
 			return nil

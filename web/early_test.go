@@ -59,6 +59,7 @@ func TestEarly(t *testing.T) {
 	p.until("document.querySelectorAll('#early canvas').length === 3")
 	p.see("#reading", "still reads the heap states")
 	p.see("#so-far", " after the last")
+	p.see("#so-far", "heapcam itself made GC pauses longer by ")
 	for _, width := range []int64{390, 1280} {
 		p.do(cdp.EmulateViewport(width, 900), cdp.Navigate("about:blank"), cdp.Navigate(url))
 		p.until("document.querySelectorAll('#early canvas').length === 3")

@@ -14,8 +14,8 @@ import (
 // Headline is one finding of the overview: what happened, and the view that shows more. View is written as in the
 // page's address.
 type Headline struct {
-	// leak, suspect, growth, storm, gap, damage, quiet, unknown or empty; while the recording is read used, storm or
-	// likely
+	// leak, suspect, growth, storm, gap, damage, quiet, unknown or empty; while the recording is read used, storm, cost
+	// or likely
 	Kind string `json:"kind"`
 	Text string `json:"text"`
 	View string `json:"view"`
@@ -100,13 +100,23 @@ func soFar(r *analysis.Report) []Headline {
 	if from, to := storm(r.Collections); to > from {
 		out = append(out, stormHeadline(r.Collections[from:to+1]))
 	}
+	if n := len(r.Collections); n > 1 {
+		if all := r.Collections[n-1].Time.Sub(r.Collections[0].Time); all > 0 {
+			out = append(out, Headline{Kind: "cost", View: "cost",
+				Text: fmt.Sprintf("made GC pauses longer by at least %s, %s of the time. Sampling and sync points are "+
+					"not counted yet.", ui.Nanoseconds(r.ProbeNS), ui.Share(float64(r.ProbeNS)/float64(all)))})
+		}
+	}
 	return out
 }
 
-// likely are the verdicts of a report that a replay of all objects must still confirm.
+// likely are the verdicts of a report that reference listings, or a replay of all objects, must still confirm.
 func likely(r *analysis.Report) []Headline {
-	out := []Headline{}
-	for _, v := range r.Likely[:min(len(r.Likely), maxLeaks)] {
+	out, all := []Headline{}, r.Verdicts
+	if r.Open {
+		all = r.Likely
+	}
+	for _, v := range all[:min(len(all), maxLeaks)] {
 		out = append(out, Headline{Kind: "likely", Text: string(v.Sentence), View: "leaks"})
 	}
 	return out

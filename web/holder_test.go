@@ -44,6 +44,37 @@ func TestHolder(t *testing.T) {
 	p.see("main", "heapcam references JVM")
 }
 
+// TestUnheld: until the reference listings of a recording have been read the page says what is likely without them.
+// Where they show no holder of most of a leak the first card says so, and not that no holder was recorded.
+func TestUnheld(t *testing.T) {
+	if chromium() == "" {
+		t.Skip("not run: no chromium (tests of the viewer in a browser)")
+	}
+	bs := blocksIn(t, window)
+	refs := trace.Block{Kind: trace.KindRefs, Version: trace.RefsFormatVersion}
+	bs = slices.Insert(bs, len(bs)-1, refs)
+	open1 := func(func(done, total int64)) (*web.Input, error) {
+		return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
+	}
+	read := make(chan bool)
+	s := web.New(web.Config{Title: "listed", Open: open1, OpenCensus: open1,
+		OpenPauses: func() (*web.Input, error) { return open1(nil) },
+		Leaks: func() (leak.Options, func()) {
+			return leak.Options{MinGrowth: leak.DefaultMinGrowth, Unreached: func(uint64) map[uint64]bool {
+				<-read
+				return nil
+			}}, func() {}
+		}})
+	h := httptest.NewServer(s)
+	t.Cleanup(func() { s.Close(); h.Close() })
+	p := open(t, h.URL+s.Path())
+	p.see("#so-far", "Not confirmed yet Leak: ")
+	close(read)
+	p.see("#hero a[href*=retained]", "no single object holds most of it")
+	p.click("#hero .button")
+	p.see("#leaks a[href*=retained]", "no single object holds most of it")
+}
+
 // blocksIn gives the blocks of a recording.
 func blocksIn(t *testing.T, dir string) (bs []trace.Block) {
 	t.Helper()

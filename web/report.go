@@ -99,16 +99,8 @@ func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
 	replay := metering(d.s.cfg.Open, took)
 	if d.s.cfg.OpenCensus != nil {
 		replay = d.s.cfg.Open
-		if err := opened(ctx, d, what, metering(d.s.cfg.OpenCensus, took), heap.NewCensus,
-			func(open func() *heap.Census) error {
-				r := open()
-				made, err := analysis.MakeReport(r, o)
-				if err == nil && !r.Unsure {
-					rep = made
-					d.s.hub.send("likely", likely(rep), true)
-				}
-				return err
-			}); err != nil || rep != nil && !rep.Open {
+		if rep, err = d.counted(ctx, what, metering(d.s.cfg.OpenCensus, took), o); err != nil ||
+			rep != nil && !rep.Open {
 			return rep, err
 		}
 	}
@@ -123,6 +115,34 @@ func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
 			rep.Settle(l)
 		}
 		return err
+	})
+	return rep, err
+}
+
+// counted makes the report with counting replays; nil: the counts contradict each other. Open may be set. The first
+// replay knows nothing of reference listings, because they take long to read. If there are none that is enough. Else
+// its verdicts are what the page shows until the second one has read them.
+func (d *data) counted(
+	ctx context.Context,
+	what string,
+	input func(func(done, total int64)) (*Input, error),
+	o leak.Options,
+) (rep *analysis.Report, err error) {
+	err = opened(ctx, d, what, input, heap.NewCensus, func(open func() *heap.Census) (err error) {
+		for _, o := range []leak.Options{{MinGrowth: o.MinGrowth}, o} {
+			r := open()
+			if rep, err = analysis.MakeReport(r, o); err != nil {
+				return err
+			}
+			d.s.hub.send("likely", likely(rep), true) // even if a replay of all objects finds that it counted wrong
+			if r.Unsure {
+				rep = nil
+			}
+			if r.Unsure || !r.Referenced {
+				return nil
+			}
+		}
+		return nil
 	})
 	return rep, err
 }

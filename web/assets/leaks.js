@@ -17,7 +17,7 @@ import {
   term,
 } from './lib.js';
 import { spark } from './charts.js';
-import { began } from './overview.js';
+import { began, heldBy } from './overview.js';
 
 let mine = null; // the element of the view
 
@@ -76,11 +76,7 @@ function card(r, s, i) {
         ['Growth in the window', '+' + bytes(s.grown_bytes)],
         ['Growing since', began(r, s)],
         s.site.length ? ['Allocated in', frame(own(s))] : null,
-        [
-          'Held by',
-          s.held_by ||
-            h('span', { class: 'quiet' }, 'not recorded (', h('code', {}, 'heapcam references JVM'), ' records it)'),
-        ],
+        ['Held by', heldBy(r, s)],
         s.seconds_to_exhaustion === null
           ? null
           : ['Heap full', `${span(s.seconds_to_exhaustion * 1e9)} after the end, at this rate`],

@@ -39,6 +39,7 @@ const kinds = {
   unknown: 'Result',
   empty: 'No data',
   used: 'Heap in use',
+  cost: 'heapcam itself',
   likely: 'Not confirmed yet',
 };
 
@@ -69,9 +70,7 @@ function hero(data, storm) {
           ['Where', own ? frame(own) : 'allocation site unknown'],
           [
             'Held by',
-            (v.held_by && h('a', { href: address('retained', { site: v.site.length ? frame(v.site[0]) : null }) },
-              v.held_by)) ||
-              h('span', { class: 'quiet' }, 'not recorded (', h('code', {}, 'heapcam references JVM'), ' records it)'),
+            heldBy(r, v),
           ],
           ['Since', began(r, v)],
           ['Until', until],
@@ -95,7 +94,7 @@ function hero(data, storm) {
               { id: 'cost' },
               `took ${share((stopped + c.sampling_ns) / c.span_ns)} of the time: ${span(stopped)} in pauses and ` +
                 `${span(c.sampling_ns)} for sampling. All GC pauses together took ` +
-                `${share(r.pause_ns / c.span_ns)} of it.`,
+                `${share(r.pause_ns / c.span_ns)} of the time.`,
               expensive(c),
             ),
           ],
@@ -110,6 +109,14 @@ function hero(data, storm) {
       v ? h('a', { class: 'button', href: address('state', { by: 'site, type', at: null }) }, 'Heap by code') : null,
     ),
   );
+}
+
+// heldBy says what holds the objects of a verdict, and leads to all of their holders.
+export function heldBy(r, v) {
+  const to = { href: address('retained', { site: v.site.length ? frame(v.site[0]) : null }) };
+  if (v.held_by) return h('a', to, v.held_by);
+  if (r.reference_listing) return h('a', to, 'no single object holds most of it: all its holders');
+  return h('span', { class: 'quiet' }, 'not recorded (', h('code', {}, 'heapcam references JVM'), ' records it)');
 }
 
 // budget is the share of the time that heapcam keeps within unless the user asks for more.
@@ -165,7 +172,7 @@ export const skeleton = () =>
 const reading = heads =>
   h(
     'section',
-    { class: 'hero quiet', id: 'reading' },
+    { class: 'hero', id: 'reading' },
     h('p', { class: 'verdict' }, h('b', {}, 'Reading '),
       'The pauses are shown below. heapcam still reads the heap states. Then it shows whether the program leaks, and ' +
         'which classes live.'),

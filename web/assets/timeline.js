@@ -88,7 +88,9 @@ function spaces(data, now) {
   const l = limit(data.report.max_heap_bytes, Math.max(...of(c => c.used_bytes)));
   return {
     mode: now,
-    title: 'Heap used after each collection',
+    title:
+      'Heap used after each collection' +
+      (now === 'space' || data.early ? '' : `, by space until its state ${modes[now]} is read`),
     format: bytes,
     binary: true,
     stacked: true,
