@@ -2,6 +2,7 @@
 // `heapcam holders`, and with what else there is (a heap dump read by VisualVM's library, JFR's old object samples).
 //
 //	go run ./bench/holders -jdk HOME [-lib org-graalvm-visualvm-lib-jfluid-heap.jar] [OBJECTS…]
+//	go run ./bench/holders -also '-cp CLASSES MAIN' [OBJECTS…]
 //	go run ./bench/holders -stop [-program Mixed] [OBJECTS…]
 package main
 
@@ -28,6 +29,8 @@ var (
 	stop = flag.Bool("stop", false, "compare the stop of a reference listing with a heap dump only, each several times")
 	lib  = flag.String("lib", "/usr/share/visualvm/visualvm/modules/org-graalvm-visualvm-lib-jfluid-heap.jar",
 		"VisualVM's heap library (package visualvm)")
+	also = flag.String("also", "",
+		"arguments of java for another program that reads a heap dump; it gets the file and how many objects to name")
 )
 
 func main() {
@@ -271,7 +274,17 @@ func dump(dir string, j *jvm) error {
 	if err != nil {
 		return err
 	}
-	row(0, "`jcmd GC.heap_dump`, VisualVM's library", used, longest(dir), size(file), 0, a)
+	stopped, mb := longest(dir), size(file)
+	row(0, "`jcmd GC.heap_dump`, VisualVM's library", used, stopped, mb, 0, a)
+	if *also != "" {
+		args := append(append([]string{"-Xmx8g"}, strings.Fields(*also)...), file, "10")
+		var said []byte
+		if a, err = timed(&said, filepath.Join(*home, "bin", "java"), args...); err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "%s", said)
+		row(0, "`jcmd GC.heap_dump`, `java "+*also+"`", used, stopped, mb, 0, a)
+	}
 	return os.Remove(file)
 }
 

@@ -28,6 +28,10 @@ const (
 	listingAt = "Read the newest reference listing up to this collection: a number, first, last, peak, or a time."
 )
 
+// graphGrowth is by how many percent our own heap may grow between two collections while a graph is in it. A graph has
+// few pointers, so that these take little.
+const graphGrowth = 40
+
 // retaining are the flags of the verbs that read a reference listing.
 type retaining struct {
 	at                         string
@@ -77,6 +81,7 @@ func (o *retaining) load(rec *ringstore.Recording) (*retention.Heap, error) {
 			return nil, refError(rec, "at", err)
 		}
 	}
+	keepSmall(graphGrowth)
 	of := &listingSources{rec: rec}
 	defer of.close()
 	h, err := retention.Load(of.sources(), gc, nil)

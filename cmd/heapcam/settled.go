@@ -73,7 +73,7 @@ func newReferenceHeads(files ...*ringstore.File) *source {
 }
 
 func newReferenceSource(files ...*ringstore.File) *source {
-	return &source{files: files, of: (*ringstore.File).References, most: readAhead}
+	return &source{files: files, of: (*ringstore.File).References, most: censusReadAhead}
 }
 
 // listingSources opens a recording for its reference listings, as often as needed.

@@ -174,16 +174,29 @@ func (a *assembler) object(o *object, s []byte) (n int, ok bool) {
 		l.Shapes = append(l.Shapes, a.shape(key, c, slots))
 		a.shapes[key] = code
 	}
+	l.Slots = roomFor(l.Slots, slots+len(extra), a.about.Slots)
 	for k := range slots {
 		l.Slots = append(l.Slots, trace.RefSlot(s, numbers+k))
 	}
 	for _, e := range extra {
 		l.Slots = append(l.Slots, uint32(e.To)+1)
 	}
+	of := a.about.Objects
+	l.Addr, l.Code, l.Words = roomFor(l.Addr, 1, of), roomFor(l.Code, 1, of), roomFor(l.Words, 1, of)
 	l.Addr, l.Code, l.Words = append(l.Addr, o.addr), append(l.Code, code), append(l.Words, o.words)
-	l.First = append(l.First, uint64(len(l.Slots)))
+	l.First = append(roomFor(l.First, 1, of+1), uint64(len(l.Slots)))
 	a.objects++
 	return n, true
+}
+
+// roomFor gives s room for n more values. If it has none, and a quarter of what all will be, it gets room for all: to
+// grow step by step takes up to twice the memory. Nothing else is made for what a recording claims.
+func roomFor[T any](s []T, n int, all uint64) []T {
+	have := uint64(len(s))
+	if len(s)+n <= cap(s) || all < have+uint64(n) || have < all/4 {
+		return s
+	}
+	return slices.Grow(s, int(all-have))
 }
 
 // shape makes the shape of objects with so many slots.
