@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sort"
 	"strconv"
 	"time"
@@ -275,7 +277,7 @@ func At(r heap.Reader, gc uint64) (*heap.Collection, error) {
 }
 
 func at(r heap.Reader, gc uint64, each func(*heap.Collection)) (*heap.Collection, error) {
-	var lo, hi, complete uint64
+	var complete uint64
 	var at *heap.Collection
 	if err := Each(r, func(c *heap.Collection) bool {
 		if at != nil { // a part of its state is known: when is all of it?
@@ -285,10 +287,7 @@ func at(r heap.Reader, gc uint64, each func(*heap.Collection)) (*heap.Collection
 			return complete == 0
 		}
 		each(c)
-		if lo == 0 {
-			lo = c.GC
-		}
-		if hi = c.GC; hi == gc {
+		if c.GC == gc {
 			at = c
 		}
 		return at == nil || at.Partial
@@ -296,11 +295,8 @@ func at(r heap.Reader, gc uint64, each func(*heap.Collection)) (*heap.Collection
 		return nil, err
 	}
 	switch {
-	case lo == 0:
-		return nil, NotThere(fmt.Sprintf("collection %d is not in the recording, which has none", gc))
 	case at == nil:
-		return nil, NotThere(fmt.Sprintf("collection %d is not in the recording, which has collections %d to %d", gc,
-			lo, hi))
+		return nil, NotThere(notAmong(gc, slices.Sorted(maps.Keys(r.Position().Ends))))
 	case at.Partial:
 		return nil, NotThere(partly(at, complete))
 	case !at.Known:
@@ -309,6 +305,15 @@ func at(r heap.Reader, gc uint64, each func(*heap.Collection)) (*heap.Collection
 		)
 	}
 	return at, nil
+}
+
+// notAmong says that gc is none of the collections of a recording, which are in order.
+func notAmong(gc uint64, all []uint64) string {
+	if len(all) == 0 {
+		return fmt.Sprintf("collection %d is not in the recording, which has none", gc)
+	}
+	return fmt.Sprintf("collection %d is not in the recording, which has collections %d to %d", gc, all[0],
+		all[len(all)-1])
 }
 
 // partly says what is known of a state while its listing is spread over collections.

@@ -146,6 +146,11 @@ func (o *diffOptions) run(w io.Writer, path string) error {
 	flag := "from, --to:"
 	err = collection.Locate(o.from, o.to, p.count, p.open, func(from, to uint64) (err error) {
 		if flag = "from"; from > to {
+			for _, gc := range []uint64{from, to} {
+				if _, err := collection.At(p.count(), gc); errors.Is(err, collection.ErrNotThere) {
+					return err
+				}
+			}
 			return usage("--from is collection %d, which is after --to, collection %d: exchange them", from, to)
 		}
 		d, err = analysis.Diff(p.open(), from, to, o.by_, o.filters)
@@ -207,8 +212,8 @@ func (o *diffOptions) write(w io.Writer, d *analysis.DiffReport) {
 	ui.Fprintf(w, "From %s\n  to %s\nGrouped by %s\n", collectionName(d.From.GC, d.From.JVMGC, d.From.Time),
 		collectionName(d.To.GC, d.To.JVMGC, d.To.Time), ui.Join(d.By, ", "))
 	if d.Lost > 0 {
-		ui.Paragraph(w, "", 0, ui.Flowf("A full collection moved objects, and for %d of them heapcam cannot "+
-			"tell whether they are old or new. Their figures are ranges (LOW–HIGH).", d.Lost))
+		ui.Paragraph(w, "", 0, ui.Flowf("A full collection moved objects, and for %s of them heapcam cannot "+
+			"tell whether they are old or new. Their figures are ranges (LOW–HIGH).", ui.Flow(ui.Count(d.Lost))))
 	}
 	ui.Fprintf(w, "\n")
 	if x := d.Tree.DeadBefore; x != nil {
