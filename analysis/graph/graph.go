@@ -37,6 +37,7 @@ type Graph struct {
 	vertex []uint32          // by node from 1: its object; nodes are in preorder of the depth-first search
 	idom   []uint32          // by node: its dominator, 0: the roots together
 	size   []uint32          // by node: what it retains with itself, words
+	gone   map[uint32]bool   // cleaners that hold nothing but other cleaners; nil: all count
 }
 
 // dangling is a slot that points at no listed object.
@@ -74,24 +75,41 @@ func Levels(l *references.Listing) ([]Level, error) {
 	}
 	out := make([]Level, len(g.level))
 	for i, at := range g.level {
-		switch {
-		case at == unreached:
-			out[i] = Unreached
-		case at > levelFinal:
-			out[i] = Weakly
+		out[i] = levelOf(at)
+	}
+	if gone := g.spent(); len(gone) > 0 {
+		g.gone = gone
+		g.reach()
+		for i, at := range g.level {
+			if out[i] == Kept && (gone[uint32(i)] || levelOf(at) != Kept) {
+				out[i] = Ending
+			}
 		}
 	}
 	return out, nil
 }
 
+// levelOf is the Level of a level of reach.
+func levelOf(at uint8) Level {
+	switch {
+	case at == unreached:
+		return Unreached
+	case at > levelFinal:
+		return Weakly
+	}
+	return Kept
+}
+
 // Level says whether something keeps an object alive.
 type Level uint8
 
-// Levels: Kept by strong, soft or final references; Weakly reached by weak and phantom references alone.
+// Levels: Kept by strong, soft or final references; Weakly reached by weak and phantom references alone. Ending is a
+// cleaner whose object is dead, or what such cleaners alone keep: it goes when a collection finds that.
 const (
 	Kept Level = iota
 	Weakly
 	Unreached
+	Ending
 )
 
 // follow makes a graph without dominators.

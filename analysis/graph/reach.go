@@ -73,7 +73,7 @@ func (g *Graph) reach() {
 
 // follow appends what object v, of level l, newly reaches at this level to queue; the rest waits.
 func (g *Graph) follow(v uint32, l uint8, queue []uint32, waiting *[unreached][]step) []uint32 {
-	loose := g.isLoose(v)
+	loose, gone := g.isLoose(v), g.gone[v]
 	for k, t := range g.L.Slots[g.L.First[v]:g.L.First[v+1]] {
 		if t == 0 {
 			continue
@@ -85,7 +85,7 @@ func (g *Graph) follow(v uint32, l uint8, queue []uint32, waiting *[unreached][]
 			continue
 		}
 		t--
-		if g.parent[t] != 0 {
+		if g.parent[t] != 0 || gone && !listsCleaners[g.L.Shape(int(v)).Slot(k).Name] {
 			continue
 		}
 		if loose {

@@ -264,7 +264,7 @@ func (l *Liveness) Labels() (*heap.Labels, []classify.Refs) {
 	if l.Settles() {
 		refs[3].Reach = classify.Unreachable
 	}
-	number := [...]uint32{graph.Kept: 1, graph.Weakly: 2, graph.Unreached: 3}
+	number := [...]uint32{graph.Kept: 1, graph.Weakly: 2, graph.Unreached: 3, graph.Ending: 1}
 	out := &heap.Labels{Words: l.addr, Label: make([]uint32, len(l.addr))}
 	for i, at := range l.level {
 		out.Label[i] = number[at]

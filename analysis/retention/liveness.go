@@ -134,7 +134,17 @@ func (l *Liveness) Of(word uint64, typ uint32) Reach {
 	return reaches[l.level[i]]
 }
 
-var reaches = [...]Reach{graph.Kept: Live, graph.Weakly: Weak, graph.Unreached: Unreached}
+// Ends says of a live object whether a cleaner of the JDK keeps it, whose own object is dead: both will be freed with
+// that.
+func (l *Liveness) Ends(word uint64, typ uint32) bool {
+	if l.Of(word, typ) != Live {
+		return false
+	}
+	i, _ := slices.BinarySearch(l.addr, uint32(word))
+	return l.level[i] == graph.Ending
+}
+
+var reaches = [...]Reach{graph.Kept: Live, graph.Weakly: Weak, graph.Unreached: Unreached, graph.Ending: Live}
 
 // Sum counts samples, and the objects and bytes that these stand for.
 type Sum struct {

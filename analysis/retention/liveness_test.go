@@ -2,6 +2,7 @@ package retention
 
 import (
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/heapcam/heapcam/heap"
@@ -95,5 +96,48 @@ func TestLivenessIncomplete(t *testing.T) {
 	x, err := newLiveness(l)
 	if err != nil || x.Complete() {
 		t.Errorf("%+v, %v", x, err)
+	}
+}
+
+// TestCleaners: a cleaner that a list holds ends with its object, and so does what it alone holds. One whose object
+// lives does not end, nor does what is also held elsewhere, nor another phantom reference.
+func TestCleaners(t *testing.T) {
+	b := referencestest.New()
+	for _, class := range []string{"jdk/internal/ref/Cleaner", "app/Tracked"} {
+		b.Class(class, "referent phantom", "next", "prev", "thunk")
+	}
+	b.Class("app/Held", "next")
+	var all []int // cleaner, object, thunk of each
+	ends := map[int]bool{}
+	for i, class := range []string{"jdk/internal/ref/Cleaner", "jdk/internal/ref/Cleaner", "jdk/internal/ref/Cleaner",
+		"app/Tracked"} {
+		ref, object, thunk, behind := b.New(class), b.New("app/Held"), b.New("app/Held"), b.New("app/Held")
+		b.Set(ref, "referent", object)
+		b.Set(ref, "thunk", thunk)
+		b.Set(thunk, "next", behind)
+		if i > 0 {
+			b.Set(all[len(all)-3], "next", ref)
+		}
+		all = append(all, ref, object, thunk)
+		ends[ref], ends[thunk], ends[behind] = i != 1 && i != 3, i == 0, i == 0
+		if i == 1 {
+			b.Root(object, references.Root{Kind: references.JNIGlobal})
+		}
+		if i == 2 {
+			b.Root(thunk, references.Root{Kind: references.JNIGlobal})
+		}
+	}
+	b.Root(all[0], references.Root{Kind: references.JNIGlobal})
+	l := b.Listing()
+	addr, typ := slices.Clone(l.Addr), func(i int) uint32 { return l.Shapes[l.Code[i]].Type }
+	x, err := newLiveness(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range ends {
+		word := uint64(addr[i])
+		if got := x.Ends(word, typ(i)); got != want || x.Of(word, typ(i)) != Live {
+			t.Errorf("object %d: ends %v, want %v; reach %d", i, got, want, x.Of(word, typ(i)))
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,17 +13,23 @@ var windows = []int{20, 60, 300}
 
 // covering gives the covering array: each program once in each window, the short ones first. Along the programs, JDK,
 // collector, heap (tight or wide) and sampling (default or 0) take all 24 combinations in turn, so that each pair of
-// two settings comes in every window. The recordings of the programs that are set aside are among them.
-func covering() (all []recording) {
-	var names []string
-	for n := range sources() {
-		if chosen(n) {
-			names = append(names, n)
-		}
+// two settings comes in every window. A part has the same settings as the whole: HEAPCAM_LEAKS_WINDOW names one window
+// (all by default), only the programs that are set aside, or that are not.
+func covering(only string) (all []recording) {
+	hidden, err := hidden()
+	if err != nil {
+		return nil
 	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(sources()))
 	for w, seconds := range windows {
+		if one := os.Getenv("HEAPCAM_LEAKS_WINDOW"); one != "" && one != strconv.Itoa(seconds) {
+			continue
+		}
 		for i, n := range names {
+			aside := slices.Contains(hidden, n)
+			if !chosen(n) || only == "open" && aside || only == "aside" && !aside {
+				continue
+			}
 			k := 7*i + 5*w // 7 and 24 have no common divisor
 			v := variant{jdk: []string{"17", "25"}[k%2], gc: []string{"G1", "Parallel", "Serial"}[k/2%3],
 				heap: "96m", sampling: []string{"default", "0"}[k/6%2], seconds: seconds}

@@ -2,7 +2,7 @@
 //
 //	leaks record DIR CLASSES [ROUNDS [aside]]   record the cases that DIR lacks; a later call continues
 //	leaks judge DIR [aside]                     judge the recordings of DIR: a line each, and the table
-//	leaks cover DIR CLASSES                     record the covering array (covering.go), as far as DIR lacks it
+//	leaks cover DIR CLASSES [open|aside]        record the covering array (covering.go), as far as DIR lacks it
 //
 // Programs are those of bench/leaks/java and internal/e2e/java/leaks. CLASSES is the folder that they were compiled
 // to. A line with "// LEAK" leaks; a program without such a line is innocent. SETASIDE names the programs that nobody
@@ -182,7 +182,7 @@ func array(rounds int, aside bool) (all []recording) {
 
 func main() {
 	err := fmt.Errorf("usage: leaks record DIR CLASSES [ROUNDS [aside]]; leaks judge DIR [aside]; " +
-		"leaks cover DIR CLASSES")
+		"leaks cover DIR CLASSES [open|aside]")
 	switch {
 	case len(os.Args) >= 4 && os.Args[1] == "record":
 		rounds := 2
@@ -190,8 +190,8 @@ func main() {
 			rounds, _ = strconv.Atoi(os.Args[4])
 		}
 		err = record(array(rounds, len(os.Args) > 5), os.Args[2], os.Args[3])
-	case len(os.Args) == 4 && os.Args[1] == "cover":
-		err = record(covering(), os.Args[2], os.Args[3])
+	case len(os.Args) >= 4 && os.Args[1] == "cover":
+		err = record(covering(append(os.Args, "")[4]), os.Args[2], os.Args[3])
 	case len(os.Args) >= 3 && os.Args[1] == "judge":
 		err = judge(os.Args[2], len(os.Args) > 3)
 	}

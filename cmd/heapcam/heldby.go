@@ -29,9 +29,14 @@ const (
 // one tells who holds all objects of the classes. It gives "" if there is no listing, if it cannot be read, or if no
 // holder has most of it. The second says whether soft references alone hold most of what is reached of it. The third
 // says by what means what holds them may drop some. The listing is read when the first verdict asks.
-func heldBy(rec *ringstore.Recording) (holder func([]sites.Key) ui.Flow, soft func([]sites.Key) bool,
-	evicts func([]sites.Key) ui.Flow) {
+func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]sites.Key) ui.Flow,
+	soft func([]sites.Key) bool, evicts func([]sites.Key) ui.Flow) {
 	load := sync.OnceValues(func() (*retention.Heap, *heap.View) {
+		if s := settled(); s.view != nil {
+			if h, err := (&retaining{at: strconv.FormatUint(s.gc, 10)}).load(rec); err == nil {
+				return h, s.view
+			}
+		}
 		reaches, done, err := settledReaches(rec)
 		defer done()
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/heapcam/heapcam/agent/api"
@@ -24,40 +23,58 @@ const mostSettled = 4
 // leakOptions is what the detector gets from a recording's reference listings: who holds what grows, and which sampled
 // objects were dead. They are read when it asks.
 func leakOptions(rec *ringstore.Recording, least float64) leak.Options {
-	load := sync.OnceValue(func() map[uint64]map[uint64]bool { return unreached(rec) })
-	holder, soft, evicts := heldBy(rec)
+	load := sync.OnceValue(func() settlement { return settledBy(rec) })
+	holder, soft, evicts := heldBy(rec, load)
 	return leak.Options{MinGrowth: least, Holder: holder, Soft: soft, Evicts: evicts,
-		Unreached: func(gc uint64) map[uint64]bool { return load()[gc] }}
+		Unreached: func(gc uint64) map[uint64]bool { return load().dead[gc] }}
 }
 
-// unreached gives the samples that reference listings did not reach, by collection. A listing that cannot be read, or
-// that lacks roots that may hold an application's objects, says nothing: then it is not in the result.
-func unreached(rec *ringstore.Recording) map[uint64]map[uint64]bool {
+// settlement is what the reference listings of a recording settle.
+type settlement struct {
+	dead map[uint64]map[uint64]bool // samples that a listing did not reach, by its collection
+	gc   uint64                     // the collection of the newest listing, 0: none
+	view *heap.View                 // the state after it; nil: not known
+}
+
+// settledBy replays a recording up to its newest reference listing, once for all of them. A listing that cannot be
+// read, or that lacks roots that may hold an application's objects, says nothing: then it is not among the dead.
+func settledBy(rec *ringstore.Recording) (out settlement) {
 	reaches, done, err := settledReaches(rec)
 	defer done()
 	if err != nil {
-		return nil
+		return out
 	}
 	gcs := reaches.GCs()
-	out := map[uint64]map[uint64]bool{}
-	for _, gc := range gcs[max(0, len(gcs)-mostSettled):] {
-		l, err := reaches.After(gc)
-		if err != nil || l == nil || !l.Settles() {
-			continue
-		}
-		v, _, _, err := stateAt(rec, strconv.FormatUint(gc, 10), false)
-		if err != nil || v.State == nil {
-			continue
-		}
-		dead := map[uint64]bool{}
-		v.EachSample(func(word uint64, s *heap.Sample) {
-			if l.Of(word, uint32(s.Type)) != retention.Live {
-				dead[s.ID] = true
-			}
-		})
-		out[gc] = dead
+	if gcs = gcs[max(0, len(gcs)-mostSettled):]; len(gcs) == 0 {
+		return out
 	}
+	out.gc, out.dead = gcs[len(gcs)-1], map[uint64]map[uint64]bool{}
+	src := newSource(rec.Files...)
+	defer src.Close()
+	r := heap.NewReplay(src)
+	_ = collection.Each(r, func(c *heap.Collection) bool { // what is read up to an error counts
+		if slices.Contains(gcs, c.GC) && c.Known {
+			if l, err := reaches.After(c.GC); err == nil && l != nil && l.Settles() {
+				out.dead[c.GC] = unreached(l, r.View())
+			}
+			if c.GC == out.gc {
+				out.view = r.View()
+			}
+		}
+		return c.GC < out.gc
+	})
 	return out
+}
+
+// unreached gives the samples of a state that its reference listing shows to be dead.
+func unreached(l *retention.Liveness, v *heap.View) map[uint64]bool {
+	dead := map[uint64]bool{}
+	v.EachSample(func(word uint64, s *heap.Sample) {
+		if typ := uint32(s.Type); l.Of(word, typ) != retention.Live || l.Ends(word, typ) {
+			dead[s.ID] = true
+		}
+	})
+	return dead
 }
 
 // settledReaches finds the reference listings of a recording. done closes what they read.
