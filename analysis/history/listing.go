@@ -7,9 +7,9 @@ import (
 	"github.com/heapcam/heapcam/heap"
 )
 
-// Listing takes in a reference listing that was taken after the newest collection: dead are the samples that it did not
-// reach. They count as dead from then on, so the collection is a floor.
-func (h *Tracker) Listing(r *heap.Cursor, dead map[uint64]bool) {
+// Listing takes in a reference listing that was taken after the newest collection, at a time in seconds: dead are the
+// samples that it did not reach. They count as dead from the collection on, so that is a floor.
+func (h *Tracker) Listing(r *heap.Cursor, dead map[uint64]bool, at float64) {
 	i := int32(len(h.Times) - 1)
 	if i < 0 {
 		return
@@ -33,6 +33,7 @@ func (h *Tracker) Listing(r *heap.Cursor, dead map[uint64]bool) {
 	if n := len(h.Floors); n == 0 || h.Floors[n-1] != i {
 		h.Floors = append(h.Floors, i)
 	}
+	h.age(r, max(at, h.Times[i]))
 }
 
 // Dead says of a sample that the reader holds for alive whether a reference listing did not reach it.

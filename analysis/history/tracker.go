@@ -51,6 +51,7 @@ type Series struct {
 	Births []Birth // samples taken before each collection (deaths.go of analysis/leak)
 	// when the samples were allocated that live at the end of the window, ascending; Survivors fills it
 	Survived []float64
+	Aged     []Age // after floors (age.go)
 }
 
 // Add changes the series by n samples that stand for so many bytes, from collection i on.
@@ -122,6 +123,7 @@ type Tracker struct {
 	Mixed  int
 	clock  clock
 	dead   map[uint64]bool // samples that a reference listing did not reach, and that no collection has freed yet
+	agedAt float64         // when the newest ages were taken
 }
 
 // first says since when a sample is known.
@@ -233,6 +235,9 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 		}
 	}
 	h.grow(r.Symbols, t, moving)
+	if n := len(h.Floors); n > 0 && int(h.Floors[n-1]) == i && t-h.From >= agedLater*(h.agedAt-h.From) {
+		h.age(r, t)
+	}
 }
 
 // grow adds the young samples to their series that have survived as many collections as that asks for, and those that
@@ -319,6 +324,7 @@ func (h *Tracker) Sum(ks []sites.Key) *Series {
 			total.Samples,
 			s.Samples...)
 		total.Survived = append(total.Survived, s.Survived...)
+		total.Aged = append(total.Aged, s.Aged...)
 		total.Events, total.Births = append(total.Events, s.Events...), append(total.Births, s.Births...)
 		total.Last, total.Pause = max(total.Last, s.Last), max(total.Pause, s.Pause)
 		total.Taken += s.Taken
@@ -330,6 +336,7 @@ func (h *Tracker) Sum(ks []sites.Key) *Series {
 		total.LiveBytes += s.LiveBytes
 	}
 	slices.Sort(total.Survived)
+	total.Aged = sumAges(total.Aged)
 	n := make([]float64, len(h.Times))
 	total.Spread(make([]float64, len(h.Times)), n)
 	total.most = int32(slices.Max(n))

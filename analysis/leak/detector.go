@@ -57,8 +57,8 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	h.Tracker.Collection(r, c)
 	listed := false
 	if h.Unreached != nil {
-		if dead := h.Unreached(c.GC); dead != nil {
-			h.Listing(r, dead)
+		if dead, at := h.Unreached(c.GC); dead != nil {
+			h.Listing(r, dead, at)
 			h.listings++
 			listed = true
 		}
@@ -89,8 +89,8 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 }
 
 // Listing takes in a reference listing, as the tracker does.
-func (h *detector) Listing(r *heap.Cursor, dead map[uint64]bool) {
-	h.Tracker.Listing(r, dead)
+func (h *detector) Listing(r *heap.Cursor, dead map[uint64]bool, at float64) {
+	h.Tracker.Listing(r, dead, at)
 	if n := len(h.Times); n > 0 {
 		h.listedAt = h.Times[n-1]
 	}

@@ -74,6 +74,8 @@ func (h *detector) judge(s *history.Series) growth {
 	var byAge bool
 	queue := -1.0 // a queue that grows: the probability of its growth
 	switch {
+	case settled && len(floors) > 0 && turned && h.keepsAge(s):
+		return no(whyTurnover)
 	case settled && len(floors) > 0 && turned && len(floors) < floorsLess &&
 		(kept < keptMost || !byFloors(t, v, floors)):
 		var named bool

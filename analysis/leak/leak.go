@@ -181,8 +181,9 @@ type Options struct {
 	// has"; "" if a listing of references shows none. It may be nil.
 	Evicts func([]sites.Key) ui.Flow
 	// Unreached gives the ids of the samples that the reference listing after a collection did not reach: those are
-	// dead. nil: there is none that says it. The function may be nil, too.
-	Unreached func(gc uint64) map[uint64]bool
+	// dead. nil: there is none that says it. at is when it was taken, in seconds of the stream. The function may be
+	// nil, too.
+	Unreached func(gc uint64) (dead map[uint64]bool, at float64)
 }
 
 // DefaultMinGrowth is 0.1 % of the maximum heap a day.

@@ -164,6 +164,31 @@ func (h *detector) between(s *history.Series, c *curve) (grows, slows bool) {
 	return grows && now >= minSamples, slows && !grows
 }
 
+// keepsAge says of a site whose older objects are dead whether the oldest that live are hardly older after the newest floor
+// than after one before, by time or by the bytes that the program allocated: as in a queue or cache that drops what has
+// a certain age. In a queue whose consumer is too slow they are older each time.
+func (h *detector) keepsAge(s *history.Series) bool {
+	n := len(s.Aged)
+	if n < 2 {
+		return false
+	}
+	from, last := h.beginOf(s), s.Aged[n-1]
+	for _, a := range slices.Backward(s.Aged[:n-1]) {
+		if last.T-a.T < (last.T-from)/4 || a.T <= from {
+			continue
+		}
+		for _, clock := range []func(float64) float64{h.clockTime, h.AllocatedAt} {
+			was, now := clock(a.T)-clock(a.Oldest), clock(last.T)-clock(last.Oldest)
+			before, whole := clock(a.T)-clock(from), clock(last.T)-clock(from)
+			if before > 0 && now*before < was*(before+whole)/2 { // nearer to as old than to older as the window is
+				return true
+			}
+		}
+		return false
+	}
+	return false
+}
+
 // entriesSlow says whether the entries of the JDK's maps, which came as fast as the objects of a site, came clearly
 // slower after a time than before, by time and by the bytes that the program allocated. Their number is exact, where
 // samples may be too few: in a map of bounded keys ever more keys are there already.

@@ -309,7 +309,9 @@ func (h *detector) proven(r *heap.Symbols, g *growth) ui.Flow {
 // Proof says what shows that the objects stay.
 func (v *Verdict) Proof() ui.Flow {
 	switch {
-	case v.queued && v.Kind == KindSuspect && v.seen == "":
+	case v.queued && v.Kind == KindSuspect && v.seen != "":
+		return v.seen
+	case v.queued && v.Kind == KindSuspect:
 		return "The older objects are dead, and the array that holds the others grows, as in a queue whose consumer " +
 			"is too slow."
 	case v.queued:

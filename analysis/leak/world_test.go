@@ -21,6 +21,7 @@ type event struct {
 	t       float64
 	kind    uint64
 	listing bool
+	after   float64 // s from the collection to the listing
 }
 
 // world is aged with objects that are old once they have survived two collections.
@@ -73,7 +74,7 @@ func aged(old int, objects []object, events []event) (*heap.Replay, *detector) {
 				r.Resolved = append(r.Resolved, s)
 				r.Live[s.ID] = s
 			}
-			dead[s.ID] = gone
+			dead[s.ID] = o.dies <= e.t+e.after
 			survived[s.ID]++
 		}
 		for id, gone := range dead {
@@ -85,7 +86,7 @@ func aged(old int, objects []object, events []event) (*heap.Replay, *detector) {
 			Start: uint64(e.t * 1e9), PhaseStart: uint64(before * 1e9)}})
 		h.spaces = append(h.spaces, spaceUse{uint64(i + 1), e.kind, 0})
 		if e.listing {
-			h.Listing(&r.Cursor, dead)
+			h.Listing(&r.Cursor, dead, e.t+e.after)
 			h.listings++
 		}
 		before = e.t

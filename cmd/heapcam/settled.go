@@ -26,12 +26,16 @@ func leakOptions(rec *ringstore.Recording, least float64) leak.Options {
 	load := sync.OnceValue(func() settlement { return settledBy(rec) })
 	holder, soft, evicts := heldBy(rec, load)
 	return leak.Options{MinGrowth: least, Holder: holder, Soft: soft, Evicts: evicts,
-		Unreached: func(gc uint64) map[uint64]bool { return load().dead[gc] }}
+		Unreached: func(gc uint64) (map[uint64]bool, float64) {
+			s := load()
+			return s.dead[gc], s.at[gc]
+		}}
 }
 
 // settlement is what the reference listings of a recording settle.
 type settlement struct {
 	dead map[uint64]map[uint64]bool // samples that a listing did not reach, by its collection
+	at   map[uint64]float64         // when that was taken, in seconds of the stream
 	gc   uint64                     // the collection of the newest listing, 0: none
 	view *heap.View                 // the state after it; nil: not known
 }
@@ -49,13 +53,14 @@ func settledBy(rec *ringstore.Recording) (out settlement) {
 		return out
 	}
 	out.gc, out.dead = gcs[len(gcs)-1], map[uint64]map[uint64]bool{}
+	out.at = map[uint64]float64{}
 	src := newSource(rec.Files...)
 	defer src.Close()
 	r := heap.NewReplay(src)
 	_ = collection.Each(r, func(c *heap.Collection) bool { // what is read up to an error counts
 		if slices.Contains(gcs, c.GC) && c.Known {
 			if l, err := reaches.After(c.GC); err == nil && l != nil && l.Settles() {
-				out.dead[c.GC] = unreached(l, r.View())
+				out.dead[c.GC], out.at[c.GC] = unreached(l, r.View()), float64(l.Time)/1e9
 			}
 			if c.GC == out.gc {
 				out.view = r.View()
