@@ -131,26 +131,27 @@ func single(all []candidate) []candidate {
 
 // scale lets no site grow by more than it has: the series are what samples stand for, and the figures of a state are
 // less where that is more than there is of a class (sites.State).
-func (h *detector) scale(r *heap.Cursor, all []candidate) {
-	if len(all) == 0 || len(h.last) == 0 {
+func (h *detector) scale(r *heap.Cursor, named, others []candidate) {
+	if len(named)+len(others) == 0 || len(h.last) == 0 {
 		return
 	}
 	live := (&sites.State{Symbols: r.Symbols, Samples: slices.Collect(maps.Values(r.Live)), Types: h.last}).Tallies()
-	for i := range all {
-		c := &all[i]
-		keys := c.keys()
-		has, stood := 0.0, 0.0
-		for _, k := range keys {
-			if t := live[k]; t != nil {
-				figure, s := t.Bytes()
-				has, stood = has+figure, stood+s
+	for _, all := range [...][]candidate{named, others} {
+		for i := range all {
+			c := &all[i]
+			has, stood := 0.0, 0.0
+			for _, k := range c.keys() {
+				if t := live[k]; t != nil {
+					figure, s := t.Bytes()
+					has, stood = has+figure, stood+s
+				}
 			}
+			if stood <= 0 {
+				continue
+			}
+			f := min(1, has/stood)
+			c.slope, c.low, c.high, c.grown = f*c.slope, f*c.low, f*c.high, min(f*c.grown, has)
 		}
-		if stood <= 0 {
-			continue
-		}
-		f := min(1, has/stood)
-		c.slope, c.low, c.high, c.grown = f*c.slope, f*c.low, f*c.high, min(f*c.grown, has)
 	}
 }
 

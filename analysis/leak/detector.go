@@ -25,8 +25,9 @@ type detector struct {
 	floor1    []heap.Count // that after the first collection of old space,
 	floor2    []heap.Count // and after the newest; nil: not known
 	counts    bool         // the reader is a census: lengths of arrays are not known
-	// of sampling, the largest one of the window
+	// of sampling, the largest one of the window, and the sum of all times their seconds
 	interval uint64
+	sampled  float64
 	watched  bool         // a random part of the samples is followed (ZGC, Shenandoah, Epsilon)
 	last     []heap.Count // the newest known state by type
 	spaces   []spaceUse   // after each collection
@@ -67,6 +68,11 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	h.counts = !follows
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0
 	h.interval = max(h.interval, c.Interval)
+	since := h.From
+	if i > 0 {
+		since = h.Times[i-1]
+	}
+	h.sampled += float64(c.Interval) * max(0, h.Times[i]-since)
 	h.spaces = append(h.spaces, spaceUse{c.GC, c.Kind, c.Used})
 	h.watched = trace.Concurrent(r.JVM.Collector)
 	h.nodes = append(h.nodes, 0)

@@ -71,8 +71,7 @@ func (h *detector) judge(s *history.Series) growth {
 	end, settled := h.settled()
 	old := h.ages(s, end)
 	turned, known := old.turnover()
-	var byAge bool
-	queue := -1.0 // a queue that grows: the probability of its growth
+	byAge, queue := false, -1.0 // a queue that grows: the probability of its growth
 	switch {
 	case settled && len(floors) > 0 && turned && h.keepsAge(s):
 		return no(whyTurnover)

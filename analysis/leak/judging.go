@@ -30,8 +30,7 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 		h.Survivors(r)
 		named, others = h.test(r, heads)
 	}
-	h.scale(r, named)
-	h.scale(r, others)
+	h.scale(r, named, others)
 	structures := h.byHolder(h.structures(heads, named, others))
 	fills := h.fills(r, heads)
 	structures = slices.DeleteFunc(structures, func(s *structure) bool {

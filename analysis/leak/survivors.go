@@ -164,9 +164,9 @@ func (h *detector) between(s *history.Series, c *curve) (grows, slows bool) {
 	return grows && now >= minSamples, slows && !grows
 }
 
-// keepsAge says of a site whose older objects are dead whether the oldest that live are hardly older after the newest floor
-// than after one before, by time or by the bytes that the program allocated: as in a queue or cache that drops what has
-// a certain age. In a queue whose consumer is too slow they are older each time.
+// keepsAge says of a site whose older objects are dead whether the oldest that live are hardly older after the newest
+// floor than after one before, by time or by the bytes that the program allocated: as in a queue or cache that drops
+// what has a certain age. In a queue whose consumer is too slow they are older each time.
 func (h *detector) keepsAge(s *history.Series) bool {
 	n := len(s.Aged)
 	if n < 2 {
@@ -180,7 +180,8 @@ func (h *detector) keepsAge(s *history.Series) bool {
 		for _, clock := range []func(float64) float64{h.clockTime, h.AllocatedAt} {
 			was, now := clock(a.T)-clock(a.Oldest), clock(last.T)-clock(last.Oldest)
 			before, whole := clock(a.T)-clock(from), clock(last.T)-clock(from)
-			if before > 0 && now*before < was*(before+whole)/2 { // nearer to as old than to older as the window is
+			// no nearer to an age that grows as the time since the start does
+			if before > 0 && now*before < was*(before+whole)/2 {
 				return true
 			}
 		}

@@ -84,6 +84,15 @@ func (h *detector) note() ui.Flow {
 	return ""
 }
 
+// usual is the sampling interval of a window: the mean, by time, where it changed. The weights of samples vary by that
+// much on average, so a leak needs as many bytes as with such an interval throughout.
+func (h *detector) usual(window float64) float64 {
+	if window <= 0 || h.sampled <= 0 {
+		return float64(h.interval)
+	}
+	return min(float64(h.interval), h.sampled/window)
+}
+
 // Smallest says which leaks would not have been found in 95 of 100 recordings of such a window: in bytes a second, 0 if
 // that is not known; then as a sentence, if anything is known.
 func (h *detector) Smallest() (rate float64, sentence ui.Flow) {
@@ -103,7 +112,7 @@ func (h *detector) Smallest() (rate float64, sentence ui.Flow) {
 	case window <= 0:
 		return 0, ui.Flowf("A leak of less than %s may go unnoticed.", ui.Flow(ui.Bytes(limit*h.interval)))
 	}
-	return float64(limit*h.interval) / window, ""
+	return limit * h.usual(window) / window, ""
 }
 
 // place is the application's innermost frame as a part of a sentence.

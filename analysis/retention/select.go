@@ -65,6 +65,17 @@ func (h *Heap) OfSite(v *heap.View, site string) []graph.Member {
 	})
 }
 
+// SampledBy gives all sampled objects of v by the frame that they were allocated in, as Sampled does.
+func (h *Heap) SampledBy(v *heap.View) map[uint64][]graph.Member {
+	out := map[uint64][]graph.Member{}
+	v.EachSample(func(addr uint64, s *heap.Sample) {
+		if i, ok := h.Object(h.Graph.L.Base + addr*8); ok {
+			out[s.Frame] = append(out[s.Frame], graph.Member{Object: i, Weight: s.Weight * float64(h.Graph.Bytes(i))})
+		}
+	})
+	return out
+}
+
 // Sampled gives the sampled objects of v for which want is true. Each counts with the bytes that it stands for.
 func (h *Heap) Sampled(v *heap.View, want func(*heap.Sample) bool) (out []graph.Member) {
 	v.EachSample(func(addr uint64, s *heap.Sample) {

@@ -59,6 +59,7 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]
 		}
 		return nil, nil
 	})
+	var found sampledBy // asked for each site of a recording
 	holder = func(keys []sites.Key) ui.Flow {
 		h, v := load()
 		if h == nil {
@@ -71,7 +72,7 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]
 			}
 			return holderOfClasses(h, slices.Sorted(maps.Keys(classes)))
 		}
-		held := h.Graph.Holders(sampledAt(h, v, keys))
+		held := h.Graph.Holders(found.at(h, v, keys))
 		if len(held.Holders) == 0 || held.Holders[0].Share < mostHeld {
 			return ""
 		}
@@ -79,14 +80,14 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]
 	}
 	soft = func(keys []sites.Key) bool {
 		h, v := load()
-		return h != nil && v != nil && softly(h.Graph, sampledAt(h, v, keys))
+		return h != nil && v != nil && softly(h.Graph, found.at(h, v, keys))
 	}
 	evicts = func(keys []sites.Key) ui.Flow {
 		h, v := load()
 		if h == nil || v == nil {
 			return ""
 		}
-		what, where := h.Graph.Evicts(sampledAt(h, v, keys))
+		what, where := h.Graph.Evicts(found.at(h, v, keys))
 		if what == "" {
 			return ""
 		}
@@ -95,13 +96,22 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]
 	return holder, soft, evicts
 }
 
-// sampledAt gives the samples of sites that are in a reference listing.
-func sampledAt(h *retention.Heap, v *heap.View, keys []sites.Key) []graph.Member {
-	frames := map[uint64]bool{}
-	for _, k := range keys {
-		frames[k.Frame] = true
+// sampledBy has the samples of a state that are in a reference listing, by frame.
+type sampledBy map[uint64][]graph.Member
+
+// at gives those of sites.
+func (x *sampledBy) at(h *retention.Heap, v *heap.View, keys []sites.Key) (out []graph.Member) {
+	if *x == nil {
+		*x = h.SampledBy(v)
 	}
-	return h.Sampled(v, func(s *heap.Sample) bool { return frames[s.Frame] })
+	seen := map[uint64]bool{}
+	for _, k := range keys {
+		if !seen[k.Frame] {
+			seen[k.Frame] = true
+			out = append(out, (*x)[k.Frame]...)
+		}
+	}
+	return out
 }
 
 // softly says whether soft references alone hold more than half of what is alive of a set.
