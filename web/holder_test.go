@@ -60,9 +60,9 @@ func TestUnheld(t *testing.T) {
 	s := web.New(web.Config{Title: "listed", Open: open1, OpenCensus: open1,
 		OpenPauses: func() (*web.Input, error) { return open1(nil) },
 		Leaks: func() (leak.Options, func()) {
-			return leak.Options{MinGrowth: leak.DefaultMinGrowth, Unreached: func(uint64) map[uint64]bool {
+			return leak.Options{MinGrowth: leak.DefaultMinGrowth, Unreached: func(uint64) (map[uint64]bool, float64) {
 				<-read
-				return nil
+				return nil, 0
 			}}, func() {}
 		}})
 	h := httptest.NewServer(s)
