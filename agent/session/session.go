@@ -164,6 +164,7 @@ func (s *Session) record(ctx context.Context) error {
 		}
 		if h, err := s.ring.Status(); err == nil && h.Backlog() < smallBacklog && !h.State.Ended() &&
 			!s.syncs.urgent() {
+			s.ring.Rest()
 			select {
 			case <-ctx.Done():
 			case <-s.ring.Hurried():
