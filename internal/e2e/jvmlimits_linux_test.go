@@ -126,10 +126,16 @@ func TestFewProcesses(t *testing.T) {
 		least := 0
 		for n := 14; n < 80 && least == 0; n++ {
 			// With too few threads a JVM ends, or waits for a thread of its collector for ever (Parallel of JDK 25).
-			c := exec.Command("timeout", append([]string{"-s", "KILL", "15"}, wrap(n)...)...)
-			c.Args = append(c.Args, filepath.Join(jdk(t, major), "bin", "java"), "-Xmx64m", "-Xmn2m",
-				"-XX:+Use"+gc+"GC", "-cp", classPath(t), "Crowd", "3", "20000")
-			if out, err := c.CombinedOutput(); err == nil && strings.HasSuffix(string(out), "threads 3\ndone\n") {
+			// How many it makes is a matter of time.
+			enough := true
+			for try := 0; try < 3 && enough; try++ {
+				c := exec.Command("timeout", append([]string{"-s", "KILL", "15"}, wrap(n)...)...)
+				c.Args = append(c.Args, filepath.Join(jdk(t, major), "bin", "java"), "-Xmx64m", "-Xmn2m",
+					"-XX:+Use"+gc+"GC", "-cp", classPath(t), "Crowd", "3", "20000")
+				out, err := c.CombinedOutput()
+				enough = err == nil && strings.HasSuffix(string(out), "threads 3\ndone\n")
+			}
+			if enough {
 				least = n
 			}
 		}
