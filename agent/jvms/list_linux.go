@@ -22,10 +22,10 @@ const maxStatus = 64 << 10
 
 // List gives the JVMs of this host in the order of their pids. JVMs of other users that we may not look into are in it
 // as far as the name of their program is java or their PerfData is listed, with little said about them.
-func List() ([]JVM, error) { return list(nil, nil) }
+func List() ([]JVM, error) { return list(nil, Inspect) }
 
-// list inspects the processes that are wanted; nil: all. Those that known gives it takes as they are.
-func list(wanted func(pid int) bool, known func(pid int) (JVM, bool)) ([]JVM, error) {
+// list gives the JVMs that inspect finds among the processes that are wanted; nil: all.
+func list(wanted func(pid int) bool, inspect func(pid int) (JVM, error)) ([]JVM, error) {
 	d, err := os.Open("/proc")
 	if err != nil {
 		return nil, err
@@ -41,13 +41,7 @@ func list(wanted func(pid int) bool, known func(pid int) (JVM, bool)) ([]JVM, er
 		if err != nil || pid <= 0 || wanted != nil && !wanted(pid) {
 			continue
 		}
-		if known != nil {
-			if j, ok := known(pid); ok {
-				all = append(all, j)
-				continue
-			}
-		}
-		if j, err := Inspect(pid); err == nil {
+		if j, err := inspect(pid); err == nil {
 			all = append(all, j)
 		}
 	}

@@ -26,6 +26,9 @@ const (
 	maxFolders = 256
 	// idleShare times what a rescan took passes before files that somebody made cause another one.
 	idleShare = 10
+	// A process that is no JVM may still load one. It is looked at by each rescan for a minute, then once a minute: to
+	// read the mappings of all processes every five seconds costs them and us time. An event has all looked at.
+	restless, otherwise = time.Minute, time.Minute
 )
 
 // watcher remembers which JVMs were reported.
@@ -33,11 +36,18 @@ type watcher struct {
 	report  func(added, ended []JVM)
 	wanted  func(pid int) bool // nil: all
 	known   map[string]JVM     // by id
+	others  map[string]other   // by id: processes that are no JVMs
 	started newcomers
 	folders folders
 	timer   *time.Timer // of the next rescan
 	soon    bool        // it was set by an event
 	tired   time.Time   // no event causes a rescan before
+}
+
+// other is a process that is no JVM as long as it runs the program exe.
+type other struct {
+	exe          string
+	since, again time.Time // when it was found, and when to look again
 }
 
 // Watch calls f with the JVMs that are there, then with those that start and end, until the context ends; it gives the
@@ -123,24 +133,43 @@ func (w *watcher) glance() {
 	}
 }
 
-// same gives a JVM that is known, if the process of that pid still is it: what else an inspection finds nobody asks the
-// watcher for.
-func (w *watcher) same(pid int) (JVM, bool) {
+// look is Inspect with a memory. A JVM that is known stays as it was, if the process of that pid still is it: what else
+// an inspection finds nobody asks the watcher for. now is when the rescan began; what is no JVM goes to others.
+func (w *watcher) look(pid int, now time.Time, others map[string]other) (JVM, error) {
 	p, err := procfs.Open(pid)
 	if err != nil {
-		return JVM{}, false
+		return JVM{}, err
 	}
-	defer p.Close()
-	j, ok := w.known[ID(pid, p.StartTicks)]
-	return j, ok && p.Link("exe") == j.exe
+	id, exe := ID(pid, p.StartTicks), p.Link("exe")
+	p.Close()
+	if j, ok := w.known[id]; ok && exe == j.exe {
+		return j, nil
+	}
+	o, ok := w.others[id]
+	if !ok || o.exe != exe {
+		o = other{exe: exe, since: now}
+	}
+	if !w.soon && now.Before(o.again) {
+		others[id] = o
+		return JVM{}, &NotFoundError{Ref: strconv.Itoa(pid), Process: true}
+	}
+	j, err := Inspect(pid)
+	if err == nil {
+		return j, nil
+	}
+	if now.Sub(o.since) >= restless {
+		o.again = now.Add(otherwise)
+	}
+	others[id] = o
+	return j, err
 }
 
 // rescan lists all JVMs.
 func (w *watcher) rescan() {
-	w.soon = false
 	w.timer.Reset(rescan)
-	begun := time.Now()
-	all, err := list(w.wanted, w.same)
+	begun, others := time.Now(), make(map[string]other, len(w.others))
+	all, err := list(w.wanted, func(pid int) (JVM, error) { return w.look(pid, begun, others) })
+	w.soon = false
 	w.tired = time.Now().Add(idleShare * time.Since(begun))
 	if err != nil {
 		return
@@ -159,7 +188,7 @@ func (w *watcher) rescan() {
 		}
 	}
 	slices.SortFunc(ended, func(a, b JVM) int { return a.PID - b.PID })
-	w.known = now
+	w.known, w.others = now, others
 	if len(added)+len(ended) > 0 {
 		w.report(added, ended)
 	}
