@@ -84,7 +84,7 @@ func (o *retaining) load(rec *ringstore.Recording) (*retention.Heap, error) {
 	keepSmall(graphGrowth)
 	of := &listingSources{rec: rec}
 	defer of.close()
-	h, err := retention.Load(of.sources(), gc, nil)
+	h, err := retention.Load(of.sources(), gc, ui.NewProgress("reading the references").Step)
 	of.warn()
 	switch {
 	case errors.Is(err, reflisting.ErrNone):

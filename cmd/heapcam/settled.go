@@ -130,7 +130,11 @@ func (l *listingSources) warn() {
 	all.warn(l.rec)
 }
 
+// close ends the reading. What it showed of its progress is removed: it may not have read to the end.
 func (l *listingSources) close() {
+	if len(l.srcs) > 0 {
+		ui.ClearProgress()
+	}
 	for _, s := range l.srcs {
 		s.Close()
 	}

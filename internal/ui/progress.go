@@ -28,6 +28,22 @@ func (p *Progress) At(done, total int64) {
 	Fprintf(os.Stderr, "\rheapcam: %s: %d%% of %s, %s/s ", p.what, 100*done/total, Bytes(total), Bytes(rate))
 }
 
+// Step says what is done now, where bytes do not tell how far it is.
+func (p *Progress) Step(what string) {
+	if p.Spent() < time.Second || !IsTerminal(os.Stderr) {
+		return
+	}
+	p.shown = true
+	Fprintf(os.Stderr, "\r\x1b[Kheapcam: %s: %s ", p.what, what)
+}
+
+// ClearProgress removes the line of any Progress that was left before its end.
+func ClearProgress() {
+	if IsTerminal(os.Stderr) {
+		io.WriteString(os.Stderr, "\r\x1b[K")
+	}
+}
+
 // Done removes the line.
 func (p *Progress) Done() {
 	if p.shown {
