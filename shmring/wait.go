@@ -27,7 +27,7 @@ func (r *Ring) Wait(ctx context.Context) error {
 	var lastLook time.Time
 	for {
 		// State and life before head: what they report was committed before.
-		s, err := r.glance()
+		s, still, err := r.glance()
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,10 @@ func (r *Ring) Wait(ctx context.Context) error {
 			lastLook = now
 			life = r.alive(s)
 		}
-		n, err := r.backlog()
+		var n uint64
+		if !still || life != Alive || s.State == StateMoved {
+			n, err = r.backlog()
+		}
 		switch {
 		case err != nil:
 			return err
@@ -95,14 +98,15 @@ func (r *Ring) Rest() { r.rest.Store(true) }
 func (r *Ring) Hurried() <-chan struct{} { return r.hurry }
 
 // glance checks that this Ring may read, beats if it is time, and gives the counters of the header, without its texts.
-func (r *Ring) glance() (Status, error) {
+// still says that no data lay behind the cursor.
+func (r *Ring) glance() (s Status, still bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s, err := r.ours()
+	s, err = r.ours()
 	if err == nil && Monotonic()-r.beatAt >= beatEvery {
 		err = r.beat()
 	}
-	return s, err
+	return s, s.Head == r.cursor, err
 }
 
 // backlog gives how much lies behind the cursor.
