@@ -2,7 +2,6 @@ package heap
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/heapcam/heapcam/heap/match"
@@ -61,30 +60,6 @@ func (c *Collection) End() uint64 {
 	return c.Start + c.Dur
 }
 
-// Findings is what is wrong or unusual in a stream.
-type Findings struct {
-	Faults []string // errors in what the stream says
-	Damage []error  // blocks that could not be read
-	Gaps   []trace.Gap
-	End    *trace.End
-	// Exhausted are the failed allocations that the recorder noted, Storms the GC storms; at most maxDistress of each.
-	Exhausted []trace.Exhausted
-	Storms    []trace.Storm
-	// Process is the memory of the JVM's process over the window, at most maxProcess times, evenly.
-	Process []trace.Process
-	// Uncompacted says that listings may hold dead objects of regions that G1 on 17 did not compact: the probe could
-	// not tell them.
-	Uncompacted bool
-	// Referenced says that the stream has a part of a reference listing, at least.
-	Referenced bool
-}
-
-func (f *Findings) fault(format string, args ...any) {
-	if len(f.Faults) < 1000 {
-		f.Faults = append(f.Faults, fmt.Sprintf(format, args...))
-	}
-}
-
 // Cursor walks over a stream, collection by collection. What happens to objects is the model's to say.
 type Cursor struct {
 	*Symbols
@@ -117,7 +92,9 @@ type Cursor struct {
 	relisted uint64
 	matcher  match.Matcher
 	sweeps   trace.Sweeps
-	atEnd    bool // the newest call of Next found the end of what is recorded
+	listing  uint64 // the newest reference listing
+	listed   bool   // it has objects
+	atEnd    bool   // the newest call of Next found the end of what is recorded
 	// beforePause: the state before the newest epoch, which is not exact, is still there.
 	beforePause bool
 }
@@ -332,7 +309,7 @@ func (r *Cursor) handle(b trace.Block) error {
 		}
 		return err
 	case trace.KindRefs:
-		r.Referenced = true
+		r.refer(b)
 	case trace.KindSummary:
 		if r.OnSummary == nil {
 			return nil

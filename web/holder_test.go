@@ -51,7 +51,7 @@ func TestUnheld(t *testing.T) {
 		t.Skip("not run: no chromium (tests of the viewer in a browser)")
 	}
 	bs := blocksIn(t, window)
-	refs := trace.Block{Kind: trace.KindRefs, Version: trace.RefsFormatVersion}
+	refs := trace.EncodeRefs(&trace.RefPart{Listing: 1, N: 1, Flags: trace.RefFirst | trace.RefLast, HasAbout: true})
 	bs = slices.Insert(bs, len(bs)-1, refs)
 	open1 := func(func(done, total int64)) (*web.Input, error) {
 		return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil

@@ -19,9 +19,10 @@ func TestScreenshots(t *testing.T) {
 	url := view(t, file)
 	p := open(t, url+"#state")
 	p.until("document.querySelectorAll('#tree tbody tr').length > 10") // all heap states are read
+	const drawn = "document.querySelector('#timeline')?.innerText.includes('the rest')"
 	for _, s := range []struct{ name, at, ready string }{
-		{"overview", "overview?at=last", "document.querySelectorAll('#timeline canvas').length >= 3"},
-		{"overview-dark", "overview?at=last&theme=dark", "document.querySelectorAll('#timeline canvas').length >= 3"},
+		{"overview", "overview?at=last", drawn},
+		{"overview-dark", "overview?at=last&theme=dark", drawn},
 		{"state", "state?open=%5B%22%5B%5C%22byte%5B%5D%5C%22%5D%22%5D",
 			"document.querySelectorAll('#flame rect').length > 10 && " +
 				"document.querySelectorAll('#tree tbody tr').length > 10"},
@@ -32,7 +33,7 @@ func TestScreenshots(t *testing.T) {
 	} {
 		p.do(cdp.Navigate("about:blank"), cdp.Navigate(url+"#"+s.at))
 		p.until(s.ready)
-		time.Sleep(400 * time.Millisecond) // until the progress bar is hidden
+		p.until("document.getElementById('progress').hidden")
 		b, err := cdp.Run(p.ctx, cdp.CaptureScreenshot())
 		if err != nil {
 			t.Fatal(err)

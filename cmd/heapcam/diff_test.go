@@ -6,7 +6,7 @@ import (
 )
 
 // TestDiffOutside: a collection that is not in the recording is named as such, with the collections that it has, on
-// both sides. Nobody is told to exchange it with another one.
+// both sides. The message does not say: exchange it with another one.
 func TestDiffOutside(t *testing.T) {
 	const file = "../../web/testdata/window.heapcam"
 	for args, want := range map[string]string{

@@ -90,7 +90,9 @@ function spaces(data, now) {
     mode: now,
     title:
       'Heap used after each collection' +
-      (now === 'space' || data.early ? '' : `, by space until its state ${modes[now]} is read`),
+      (now === 'space' || data.early
+        ? ''
+        : ` (by space, until the ${now === 'class' ? 'classes' : 'allocation sites'} are read)`),
     format: bytes,
     binary: true,
     stacked: true,
