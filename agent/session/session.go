@@ -21,6 +21,8 @@ const (
 	// larger frames compress better. What waits in the ring survives the death of JVM and agent alike.
 	smallBacklog = 64 << 10
 	gather       = 100 * time.Millisecond
+	// settled is how long after its start a recording is looked at again soon after each batch.
+	settled = 10 * time.Second
 	// idleEvery is how often a session without data checks its part of max_total_size, whether it is paused and
 	// whether the JVM ran out of memory.
 	idleEvery = time.Second
@@ -164,7 +166,9 @@ func (s *Session) record(ctx context.Context) error {
 		}
 		if h, err := s.ring.Status(); err == nil && h.Backlog() < smallBacklog && !h.State.Ended() &&
 			!s.syncs.urgent() {
-			s.ring.Rest()
+			if time.Since(s.status.Since) > settled { // a JVM that starts may fill a small ring at once
+				s.ring.Rest()
+			}
 			select {
 			case <-ctx.Done():
 			case <-s.ring.Hurried():
