@@ -76,7 +76,7 @@ var reasons = [...]struct {
 		"Record from the start of the JVM, or for longer."},
 	whyTurnover: {"turnover", "its older objects are dead, as in a cache or queue that is full",
 		"Two collections of old space, half a window apart, show whether it grows."},
-	whyFills: {"fills", "its growth slows down between two collections of old space, as in a cache that fills up",
+	whyFills: {"fills", "its growth slows down, as in a cache that fills up",
 		longer},
 	whyBeside: {"beside", "the program drops other objects of the same data structure", settles},
 	whyChance: {"chance", "chance may have caused it: there are too few samples", finer},

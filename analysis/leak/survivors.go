@@ -22,6 +22,11 @@ const (
 	slowChance = 0.02
 	// steady is what share of the rate before the first of two floors there is between them, of what grows all the time
 	steady = 0.7
+	// fadeEach is how many entries of maps a quarter of the window has at most, as a share of those of the one before,
+	// if a map fills up, fadeAll the same of the last and the first, and fadeLeast how many collections show it
+	fadeEach, fadeAll = 0.92, 0.6
+	fadeLeast         = 8
+	fadeMore          = 0.05 // share of a site's samples that may come later than the entries of its map
 )
 
 // ages is what lives of a site's objects, by third of the time up to a floor.
@@ -118,6 +123,9 @@ func byFloors(t, v []float64, floors []int) bool {
 
 // fillsUp settles whether what lives grew from floor to floor, and says whether it slows down as a cache that fills up.
 func (h *detector) fillsUp(g *growth, s *history.Series, c *curve, queue bool) (slows bool) {
+	if h.entriesFade(s, c) {
+		return true
+	}
 	if g.settled && !queue {
 		g.settled, slows = h.between(s, c)
 		g.once = !g.settled
@@ -190,16 +198,14 @@ func (h *detector) keepsAge(s *history.Series) bool {
 	return false
 }
 
-// entriesSlow says whether the entries of the JDK's maps, which came as fast as the objects of a site, came clearly
-// slower after a time than before, by time and by the bytes that the program allocated. Their number is exact, where
-// samples may be too few: in a map of bounded keys ever more keys are there already.
-func (h *detector) entriesSlow(s *history.Series, c *curve, at float64) bool {
+// entries gives the numbers of entries of the JDK's maps, by kind, which came as fast as the objects of a site. They
+// are exact, where samples may be too few.
+func (h *detector) entries(s *history.Series, c *curve) (all [][]float64) {
 	n, k := len(h.Times), float64(s.LiveSamples)
-	grown, _ := h.held(s, c.t, envelope(c.v))
-	i, _ := slices.BinarySearch(h.Times, at)
-	if i == 0 || i >= n-1 || len(h.tables.nodes) != n {
-		return false
+	if len(h.tables.nodes) != n {
+		return nil
 	}
+	grown, _ := h.held(s, c.t, envelope(c.v))
 	for f := range softReferences {
 		if !h.like(f, grown, c.t[len(c.t)-1]-c.t[0], k) {
 			continue
@@ -208,7 +214,21 @@ func (h *detector) entriesSlow(s *history.Series, c *curve, at float64) bool {
 		for j := range v {
 			v[j] = float64(h.tables.nodes[j][f])
 		}
-		v = envelope(v)
+		all = append(all, envelope(v))
+	}
+	return all
+}
+
+// entriesSlow says whether the entries of maps that came as fast as the objects of a site came clearly slower after a
+// time than before, by time and by the bytes that the program allocated. In a map of bounded keys ever more keys are
+// there already.
+func (h *detector) entriesSlow(s *history.Series, c *curve, at float64) bool {
+	n := len(h.Times)
+	i, _ := slices.BinarySearch(h.Times, at)
+	if i == 0 || i >= n-1 {
+		return false
+	}
+	for _, v := range h.entries(s, c) {
 		was, now, slow := v[i]-v[0], v[n-1]-v[i], true
 		for _, clock := range []func(float64) float64{h.clockTime, h.AllocatedAt} {
 			begin, mid, end := clock(h.Times[0]), clock(h.Times[i]), clock(h.Times[n-1])
@@ -219,6 +239,54 @@ func (h *detector) entriesSlow(s *history.Series, c *curve, at float64) bool {
 		}
 	}
 	return false
+}
+
+// entriesFade says whether the entries of maps that came as fast as the objects of a site come slower in each quarter
+// of the window than in the one before, by time and by the bytes that the program allocated: as in a map of bounded
+// keys, which fills up. Those of a leak come as fast all the time, by one of the two.
+func (h *detector) entriesFade(s *history.Series, c *curve) bool {
+	n := len(h.Times)
+	if n < fadeLeast {
+		return false
+	}
+	for _, v := range h.entries(s, c) {
+		fades := true
+		for _, clock := range []func(float64) float64{h.clockTime, h.AllocatedAt} {
+			at := make([]float64, n)
+			for i, t := range h.Times {
+				at[i] = clock(t)
+			}
+			before, first, last := v[0], 0.0, 0.0
+			for q := range 4 {
+				x := interpolate(at, v, at[0]+(at[n-1]-at[0])*float64(q+1)/4)
+				d := x - before
+				if q == 0 {
+					first = d
+				}
+				fades = fades && d > 0 && (q == 0 || d <= fadeEach*last)
+				before, last = x, d
+			}
+			fades = fades && last <= fadeAll*first
+		}
+		if fades && h.fadesWith(c, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// fadesWith says whether the samples of a site may come as entries v do: hardly more of them are of the second half of
+// the time. Else the entries are those of another map.
+func (h *detector) fadesWith(c *curve, v []float64) bool {
+	n := len(c.t)
+	mid := (c.t[0] + c.t[n-1]) / 2
+	late := func(t, v []float64) (share, all float64) {
+		begin, end := interpolate(t, v, c.t[0]), interpolate(t, v, c.t[n-1])
+		return (end - interpolate(t, v, mid)) / max(end-begin, 1), end - begin
+	}
+	of, _ := late(h.Times, v)
+	share, samples := late(c.t, c.samples)
+	return share <= of+fadeMore+3*math.Sqrt(of*(1-of)/max(samples, 1))
 }
 
 // queue says of a site whose older objects are dead whether it is a queue whose consumer is too slow: p is the

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -99,7 +100,7 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]
 // sampledBy has the samples of a state that are in a reference listing, by frame.
 type sampledBy map[uint64][]graph.Member
 
-// at gives those of sites.
+// at gives those of sites, in the order of the listing.
 func (x *sampledBy) at(h *retention.Heap, v *heap.View, keys []sites.Key) (out []graph.Member) {
 	if *x == nil {
 		*x = h.SampledBy(v)
@@ -111,6 +112,7 @@ func (x *sampledBy) at(h *retention.Heap, v *heap.View, keys []sites.Key) (out [
 			out = append(out, (*x)[k.Frame]...)
 		}
 	}
+	slices.SortFunc(out, func(a, b graph.Member) int { return cmp.Compare(a.Object, b.Object) })
 	return out
 }
 
