@@ -149,6 +149,12 @@ func (s *Session) guarded(ctx context.Context) (err error) {
 	return s.record(ctx)
 }
 
+// calm says that nothing is urgent about the JVM: one that starts may fill a small ring at once, and one whose heap is
+// half full may be about to run out of memory, with little time left for listings.
+func (s *Session) calm(h shmring.Status) bool {
+	return time.Since(s.status.Since) > settled && h.LiveBytes < s.in.jvm.MaxHeap/2
+}
+
 // record empties the ring. The error says why reading stopped; nil after an orderly or sudden end of the JVM.
 func (s *Session) record(ctx context.Context) error {
 	for {
@@ -166,7 +172,7 @@ func (s *Session) record(ctx context.Context) error {
 		}
 		if h, err := s.ring.Status(); err == nil && h.Backlog() < smallBacklog && !h.State.Ended() &&
 			!s.syncs.urgent() {
-			if time.Since(s.status.Since) > settled { // a JVM that starts may fill a small ring at once
+			if s.calm(h) {
 				s.ring.Rest()
 			}
 			select {
