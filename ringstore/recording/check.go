@@ -119,8 +119,10 @@ func framing(p []byte) (at int, err error) {
 // by these flags.
 func misnamed(fr segment.FrameData) (why string) {
 	alone, listed := fr.Flags&segment.FlagReferences != 0, fr.Flags&segment.FlagListed != 0
-	for b := range trace.Blocks(fr.Payload) {
+	for b, err := range trace.Blocks(fr.Payload) {
 		switch {
+		case err != nil: // it is no block: others say so
+			return ""
 		case alone && b.Kind != trace.KindRefs:
 			return "its header says that it has reference listings alone"
 		case b.Kind != trace.KindRefs || alone && listed:
