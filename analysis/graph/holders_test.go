@@ -342,3 +342,37 @@ func TestEvicts(t *testing.T) {
 		}
 	}
 }
+
+// TestAlike has eight threads that each hold a map: none holds most of the set, but all hold it in the same way. A
+// static list that holds as much as one of them is not among them.
+func TestAlike(t *testing.T) {
+	p := newProgram()
+	for i := range 8 {
+		th, m, a := p.New("java/lang/Thread"), p.New("java/lang/ThreadLocal$ThreadLocalMap"),
+			p.New("[Ljava/lang/Object;")
+		e := p.New("java/lang/ThreadLocal$ThreadLocalMap$Entry")
+		p.Set(th, "threadLocals", m)
+		p.Set(m, "table", a)
+		p.Add(a, e)
+		p.Set(e, "value", p.mapOf(p.leak(20)))
+		p.Root(th, references.Root{Kind: references.ThreadRoot, Thread: fmt.Sprintf("worker-%d", i)})
+	}
+	p.Set(p.class("app/Shop", "orders"), "orders", p.list(p.leak(40)))
+	g, err := Build(p.Listing(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set []Member
+	for _, o := range p.leaked {
+		set = append(set, Member{o, 1})
+	}
+	n, share, each := g.Holders(set).Alike()
+	const want = "(thread) → Thread.threadLocals → ThreadLocalMap.table → [] → Entry.value → HashMap.table, then " +
+		"[] → Node.value"
+	if n != 8 || math.Abs(share-0.8) > 1e-9 || each != want {
+		t.Errorf("%d, %g, %q", n, share, each)
+	}
+	if n, share, each := g.Holders(nil).Alike(); n != 0 || share != 0 || each != "" {
+		t.Errorf("of nothing: %d, %g, %q", n, share, each)
+	}
+}

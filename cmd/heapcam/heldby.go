@@ -27,9 +27,10 @@ const (
 
 // heldBy gives three functions of sites. The first names what holds most of what they allocated, by a reference listing
 // of a recording: the newest one after a collection whose state is known. In a storm there may be none: then the newest
-// one tells who holds all objects of the classes. It gives "" if there is no listing, if it cannot be read, or if no
-// holder has most of it. The second says whether soft references alone hold most of what is reached of it. The third
-// says by what means what holds them may drop some. The listing is read when the first verdict asks.
+// one tells who holds all objects of the classes. It gives "" if there is no listing, if it cannot be read, or if
+// neither one holder has most of it nor holders that are alike. The second says whether soft references alone hold most
+// of what is reached of it. The third says by what means what holds them may drop some. The listing is read when the
+// first verdict asks.
 func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]sites.Key) ui.Flow,
 	soft func([]sites.Key) bool, evicts func([]sites.Key) ui.Flow) {
 	load := sync.OnceValues(func() (*retention.Heap, *heap.View) {
@@ -74,10 +75,13 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]
 			return holderOfClasses(h, slices.Sorted(maps.Keys(classes)))
 		}
 		held := h.Graph.Holders(found.at(h, v, keys))
-		if len(held.Holders) == 0 || held.Holders[0].Share < mostHeld {
-			return ""
+		if len(held.Holders) > 0 && held.Holders[0].Share >= mostHeld {
+			return holderFlow(held.Holders[0].Text())
 		}
-		return holderFlow(held.Holders[0].Text())
+		if n, share, each := held.Alike(); n > 1 && share >= mostHeld {
+			return ui.Flowf("%d holders, each %s", n, holderFlow(each))
+		}
+		return ""
 	}
 	soft = func(keys []sites.Key) bool {
 		h, v := load()
