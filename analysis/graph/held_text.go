@@ -25,39 +25,41 @@ func (h *Held) Lines() (out []Line) {
 	return out
 }
 
-// Alike gives the largest group of holders that are reached in the same way and hold in the same way, such as the
-// thread locals of several threads: how many they are, their share of the set together, and the text of each without
-// what differs.
+// Alike gives the largest group of holders that are reached in the same way, such as the thread locals of several
+// threads: how many they are, their share of the set together, and the text of the first, without what differs.
 func (h *Held) Alike() (n int, share float64, each ui.Text) {
 	type group struct {
 		n     int
 		share float64
+		first *Holder
 	}
 	groups := map[ui.Text]*group{}
+	var most group
 	for i := range h.Holders {
 		x := &h.Holders[i]
-		if x.Object == None {
+		if x.Object == None || x.Of != "" {
 			continue
 		}
-		t := x.Path.pattern()
-		if len(x.Path.Hops) == 0 {
-			t = ui.Sprintf("%s %s", t, x.Class)
-		}
-		if len(x.Below) > 0 {
-			if way := x.Below[0].Path.pattern(); way != "" {
-				t += ", then " + way
-			}
+		t := ui.Sprintf("%s %s", x.Path.pattern(), x.Class)
+		if groups[t] == nil {
+			groups[t] = &group{first: x}
 		}
 		g := groups[t]
-		if g == nil {
-			g = &group{}
-			groups[t] = g
-		}
-		if g.n, g.share = g.n+1, g.share+x.Share; g.share > share || g.share == share && t < each {
-			n, share, each = g.n, g.share, t
+		if g.n, g.share = g.n+1, g.share+x.Share; g.share > most.share {
+			most = *g
 		}
 	}
-	return n, share, each
+	if most.n == 0 {
+		return 0, 0, ""
+	}
+	x := most.first
+	if each = x.Path.pattern(); len(x.Path.Hops) == 0 {
+		each = ui.Sprintf("%s %s", each, x.Class)
+	}
+	if len(x.Below) > 0 && x.Below[0].Path.pattern() != "" {
+		each += ", then " + x.Below[0].Path.pattern()
+	}
+	return most.n, most.share, each
 }
 
 // unreached says what holds what no root reaches.

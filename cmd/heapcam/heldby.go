@@ -79,7 +79,7 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]
 			return holderFlow(held.Holders[0].Text())
 		}
 		if n, share, each := held.Alike(); n > 1 && share >= mostHeld {
-			return ui.Flowf("%d holders, each %s", n, holderFlow(each))
+			return ui.Flowf("%d objects, each reached by %s", n, holderFlow(each))
 		}
 		return ""
 	}
@@ -152,7 +152,7 @@ func holderOfClasses(h *retention.Heap, classes []string) ui.Flow {
 // ourWords are the parts of a holder's text that are not names from the recording: only their blanks break lines.
 var ourWords = regexp.MustCompile(`^static | → static | → … \d+ more references … → | → |, then | ×\d+|` +
 	`^class |, in other ways, each below \d+ %$| \((?:` + joined(references.StrengthNames[:]) + `)\)|` +
-	`^\((?:` + joined(references.RootKindNames[:]) + `)(?: of thread)?\)? |[^\\ ]"\) `)
+	`^\((?:` + joined(references.RootKindNames[:]) + `)(?: of thread)?\)? (?:→ )?|[^\\ ]"\) (?:→ )?`)
 
 // joined makes an alternative of names.
 func joined(names []string) string { return strings.Join(names, "|") }

@@ -236,6 +236,8 @@ func TestHolderFlow(t *testing.T) {
 		"static A.x → No leak found":                    `static A.x → No\x20leak\x20found`,
 		"static A.t → TreeMap.root, then Entry.left/right ×16 → Entry.value": "static A.t → TreeMap.root, then " +
 			"Entry.left/right ×16 → Entry.value",
+		"(thread) → Thread.threadLocals, then []":        "(thread) → Thread.threadLocals, then []",
+		`(thread "a b") → Thread.x → A.y`:                `(thread "a\x20b") → Thread.x → A.y`,
 		`(thread "No leak found") Thread.x (soft) → A.y`: `(thread "No\x20leak\x20found") Thread.x (soft) → A.y`,
 		`(stack local of thread "a\") x") A.run:3`:       `(stack local of thread "a\")\x20x") A.run:3`,
 		"(JNI global) A.log → static A.x":                "(JNI global) A.log → static A.x",

@@ -85,12 +85,13 @@ static void *racing(void *arg) {
     return arg;
 }
 
+// Without munmap: the system would give the hole to somebody else, and the next mmap would take it from them.
 static void *mapping(void *at) {
+    const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
     for (;;) {
-        const int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
         if (mmap(at, PAGE, PROT_READ | PROT_WRITE, how, -1, 0) == MAP_FAILED) abort();
         memcpy(at, message, header->size);
-        munmap(at, PAGE);
+        if (mmap(at, PAGE, PROT_NONE, how, -1, 0) == MAP_FAILED) abort();
     }
     return NULL;
 }
