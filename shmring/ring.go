@@ -54,7 +54,6 @@ type Ring struct {
 	found atomic.Int64 // the JVM's pid as we count, once it was searched for
 
 	hurryOnce sync.Once
-	rest      atomic.Bool   // see Rest
 	hurry     chan struct{} // closed by Hurry
 
 	looked    sync.Mutex // guards what follows: what is known of the JVM's mappings

@@ -456,39 +456,3 @@ func TestNames(t *testing.T) {
 		t.Error(got, err)
 	}
 }
-
-// TestRest has a Wait begin with its longest pause: what is there already, and an end that somebody waits for, come at
-// once all the same.
-func TestRest(t *testing.T) {
-	p := create(t, ringtest.Config{})
-	r := acquired(t, p)
-	p.Commit(trace.Block{Kind: trace.KindEpoch, Payload: []byte{1}})
-	r.Rest()
-	if err := r.Wait(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	b, err := r.Read(1 << 20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Commit(b.End); err != nil {
-		t.Fatal(err)
-	}
-	r.Rest()
-	go func() {
-		time.Sleep(20 * time.Millisecond)
-		p.End(shmring.StateGoodbye, "bye")
-		r.Hurry()
-	}()
-	for err = r.Wait(context.Background()); err == nil; err = r.Wait(context.Background()) {
-		if b, err = r.Read(1 << 20); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Commit(b.End); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !errors.Is(err, shmring.ErrEnded) {
-		t.Error(err)
-	}
-}

@@ -12,7 +12,7 @@ const (
 	// pollHurried is pollMax once somebody waits for the end (Hurry).
 	pollHurried = 5 * time.Millisecond
 	beatEvery   = uint64(time.Second)
-	lookEvery   = time.Second // for a producer that died
+	lookEvery   = 500 * time.Millisecond // for a producer that died
 )
 
 // Wait returns nil as soon as committed data lies behind the cursor. It keeps the agent's heartbeat going. When
@@ -20,9 +20,6 @@ const (
 // committed is read first. Other errors: the context's, and those of Read.
 func (r *Ring) Wait(ctx context.Context) error {
 	poll, most, hurry := pollMin, pollMax, r.hurry
-	if r.rest.Swap(false) {
-		poll = pollMax
-	}
 	var timer *time.Timer
 	var lastLook time.Time
 	for {
@@ -89,10 +86,6 @@ func UntilTick(every time.Duration) time.Duration { return every - time.Duration
 // Hurry makes Wait look more often from now on: somebody waits until the ring has been read to its end. Any goroutine
 // may call it, also more than once.
 func (r *Ring) Hurry() { r.hurryOnce.Do(func() { close(r.hurry) }) }
-
-// Rest makes the next Wait begin with its longest pause: who read last found little, and was in no hurry. It otherwise
-// looks seven times in the first 100 ms. Any goroutine may call it.
-func (r *Ring) Rest() { r.rest.Store(true) }
 
 // Hurried is closed once Hurry was called.
 func (r *Ring) Hurried() <-chan struct{} { return r.hurry }

@@ -21,8 +21,6 @@ const (
 	// larger frames compress better. What waits in the ring survives the death of JVM and agent alike.
 	smallBacklog = 64 << 10
 	gather       = 100 * time.Millisecond
-	// settled is how long after its start a recording is looked at again soon after each batch.
-	settled = 10 * time.Second
 	// idleEvery is how often a session without data checks its part of max_total_size, whether it is paused and
 	// whether the JVM ran out of memory.
 	idleEvery = time.Second
@@ -149,12 +147,6 @@ func (s *Session) guarded(ctx context.Context) (err error) {
 	return s.record(ctx)
 }
 
-// calm says that nothing is urgent about the JVM: one that starts may fill a small ring at once, and one whose heap is
-// half full may be about to run out of memory, with little time left for listings.
-func (s *Session) calm(h shmring.Status) bool {
-	return time.Since(s.status.Since) > settled && h.LiveBytes < s.in.jvm.MaxHeap/2
-}
-
 // record empties the ring. The error says why reading stopped; nil after an orderly or sudden end of the JVM.
 func (s *Session) record(ctx context.Context) error {
 	for {
@@ -172,9 +164,6 @@ func (s *Session) record(ctx context.Context) error {
 		}
 		if h, err := s.ring.Status(); err == nil && h.Backlog() < smallBacklog && !h.State.Ended() &&
 			!s.syncs.urgent() {
-			if s.calm(h) {
-				s.ring.Rest()
-			}
 			select {
 			case <-ctx.Done():
 			case <-s.ring.Hurried():
