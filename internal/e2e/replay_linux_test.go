@@ -378,7 +378,7 @@ func results(t *testing.T, name, title, words, about, columns string) func(cells
 	return func(cells ...any) {
 		if !begun {
 			begun = true
-			write(fmt.Sprintf("\n## %s%s, %s\n\n| %s |\n|%s\n", about, date, v, columns,
+			write(fmt.Sprintf("\n## %s%s\n\n%s\n\n| %s |\n|%s\n", about, date, v, columns,
 				strings.Repeat("---|", strings.Count(columns, "|")+1)))
 		}
 		var row []string

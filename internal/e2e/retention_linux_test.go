@@ -16,7 +16,7 @@ func TestWatchedRetention(t *testing.T) {
 		t.Skip("not run: retention by weak globals (HEAPCAM_FULL=1; eight minutes)")
 	}
 	row := results(t, "zgc-retention.md", "What watching samples retains with ZGC", "Requests of 1,000 linked nodes "+
-		"at a steady rate, of which each ends after a few milliseconds, with generational ZGC and -Xmx512m.\nRuns of "+
+		"at a steady rate, of which each ends after a few milliseconds, with generational ZGC and\n-Xmx512m. Runs of "+
 		"20 s, in turn without heapcam and recorded at its defaults. The old generation is what its memory\npool says "+
 		"ten times a second from the sixth second on.", "2 cores, 24 GiB",
 		"run | recorded | requests | minor cycles | major cycles | old generation, mean MiB | most MiB")
