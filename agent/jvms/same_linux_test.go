@@ -64,7 +64,7 @@ func TestOthers(t *testing.T) {
 			t.Fatal("this is a JVM")
 		}
 		is, ok := after[id]
-		looked := is.again != x.was.again || is.since == now || now.Sub(is.since) < restless
+		looked := is.again != x.was.again || is.since == now || now.Sub(is.since) < oftenFor
 		if !ok || looked != x.looked {
 			t.Errorf("%s: %+v, then %+v", x.name, x.was, is)
 		}

@@ -28,7 +28,7 @@ const (
 	idleShare = 10
 	// A process that is no JVM may still load one. It is looked at by each rescan for a minute, then once a minute: to
 	// read the mappings of all processes every five seconds costs them and us time. An event has all looked at.
-	restless, otherwise = time.Minute, time.Minute
+	oftenFor, seldom = time.Minute, time.Minute
 )
 
 // watcher remembers which JVMs were reported.
@@ -157,8 +157,8 @@ func (w *watcher) look(pid int, now time.Time, others map[string]other) (JVM, er
 	if err == nil {
 		return j, nil
 	}
-	if now.Sub(o.since) >= restless {
-		o.again = now.Add(otherwise)
+	if now.Sub(o.since) >= oftenFor {
+		o.again = now.Add(seldom)
 	}
 	others[id] = o
 	return j, err

@@ -93,6 +93,17 @@ func (p *program) linked(of []int) int {
 	return l
 }
 
+// threadLocal makes a thread that has a value in a thread local.
+func (p *program) threadLocal(i, value int) {
+	th, m, a := p.New("java/lang/Thread"), p.New("java/lang/ThreadLocal$ThreadLocalMap"), p.New("[Ljava/lang/Object;")
+	e := p.New("java/lang/ThreadLocal$ThreadLocalMap$Entry")
+	p.Set(th, "threadLocals", m)
+	p.Set(m, "table", a)
+	p.Add(a, e)
+	p.Set(e, "value", value)
+	p.Root(th, references.Root{Kind: references.ThreadRoot, Thread: fmt.Sprintf("worker-%d", i)})
+}
+
 // knownGraphs are programs whose holder is known, with what heapcam is to print of it.
 var knownGraphs = map[string]struct {
 	make func(p *program)
@@ -116,14 +127,7 @@ var knownGraphs = map[string]struct {
 	}, []string{"100.0 %  static app.Main.bus → Bus.listeners → ArrayList.elementData, then [] → Listener.order"}},
 	"thread local": {func(p *program) {
 		for i := range 40 {
-			th, m, a := p.New("java/lang/Thread"), p.New("java/lang/ThreadLocal$ThreadLocalMap"),
-				p.New("[Ljava/lang/Object;")
-			e := p.New("java/lang/ThreadLocal$ThreadLocalMap$Entry")
-			p.Set(th, "threadLocals", m)
-			p.Set(m, "table", a)
-			p.Add(a, e)
-			p.Set(e, "value", p.leak(1)[0])
-			p.Root(th, references.Root{Kind: references.ThreadRoot, Thread: fmt.Sprintf("worker-%d", i)})
+			p.threadLocal(i, p.leak(1)[0])
 		}
 	}, []string{"100.0 %  (thread \"worker-0\") → Thread.threadLocals → ThreadLocalMap.table → [] → Entry.value"}},
 	"stack local": {func(p *program) {
@@ -348,14 +352,7 @@ func TestEvicts(t *testing.T) {
 func TestAlike(t *testing.T) {
 	p := newProgram()
 	for i := range 8 {
-		th, m, a := p.New("java/lang/Thread"), p.New("java/lang/ThreadLocal$ThreadLocalMap"),
-			p.New("[Ljava/lang/Object;")
-		e := p.New("java/lang/ThreadLocal$ThreadLocalMap$Entry")
-		p.Set(th, "threadLocals", m)
-		p.Set(m, "table", a)
-		p.Add(a, e)
-		p.Set(e, "value", p.mapOf(p.leak(20)))
-		p.Root(th, references.Root{Kind: references.ThreadRoot, Thread: fmt.Sprintf("worker-%d", i)})
+		p.threadLocal(i, p.mapOf(p.leak(20)))
 	}
 	p.Set(p.class("app/Shop", "orders"), "orders", p.list(p.leak(40)))
 	g, err := Build(p.Listing(), nil)

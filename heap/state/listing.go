@@ -47,10 +47,10 @@ type lister struct {
 	off  []uint16
 	code []uint32
 
-	arrays [recentArrays]recent // arrays of one kind, by a hash
+	arrays [recentArrays]recent // by a hash of type and length
 }
 
-// recentArrays is how many kinds of arrays have their codes at hand; a power of two.
+// recentArrays is how many codes of arrays a lister keeps in a small table; a power of two.
 const recentArrays = 4096
 
 // recent is an array's code, plus 1.
@@ -118,7 +118,7 @@ func (x *lister) run(objs []trace.Listed) {
 	}
 }
 
-// learn gives the code of an object, plus 1, and keeps it at hand if it is an array.
+// learn gives the code of an object, plus 1, and keeps it in the small table if it is an array.
 func (x *lister) learn(o *trace.Listed) uint32 {
 	c := x.next.Codes.Of(o.Type, uint64(o.Length), uint64(o.Words)) + 1
 	if o.Length != 0 {
