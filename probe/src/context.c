@@ -4,18 +4,15 @@
 #include "context.h"
 
 #ifdef _WIN32
-void context_begin(void) {}
+void context_begin(uint64_t now) { (void)now; }
 void context_end(void) {}
-bool context_news(void) { return false; }
+bool context_turn(uint64_t now) { (void)now; return false; }
 void context_sent(void) {}
 void context_put(struct enc *e) { (void)e; }
 #else
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "guard.h"
@@ -25,7 +22,7 @@ void context_put(struct enc *e) { (void)e; }
 #include "os.h"
 #include "otelmessage.h"
 
-enum { MAPS = 4 << 20, LINE = 1024, CANDIDATES = 8, MESSAGE = 16 << 10, LONGEST = 3600 };
+enum { MAPS = 4 << 20, LINE = 1024, CANDIDATES = 8, MESSAGE = 16 << 10 };
 
 // The values of all keys; 0 bytes: there is none.
 struct names {
@@ -36,14 +33,15 @@ struct names {
 // Of the thread. It may be late and outlive a recording, so these are of no recording.
 static struct names found;       // the thread writes it while ready is false, the control thread reads it while true
 static _Atomic bool ready;
-static _Atomic uint32_t quitting; // a futex
+static _Atomic bool quitting;
 static _Atomic bool ended;
-static bool there;               // a thread is, or was and has not been joined
+static bool there; // a thread is, or was and has not been joined
 static pthread_t thread;
 
 // Of the control thread.
 static PER_RECORDING struct names known;
 static PER_RECORDING bool unsent, any;
+static PER_RECORDING uint64_t due, wait_s; // the next look, and how long after it the one after that
 
 // ---- /proc/self/maps -----------------------------------------------------------------------------
 struct mapping {
@@ -176,15 +174,10 @@ static void look(void) {
     }
 }
 
-// At once, after 1, 3, 7, … seconds, later every hour: an SDK starts soon after the JVM, and most JVMs have none.
 static void *reader(void *arg) {
     (void)arg;
     native_name("heapcam names");
-    for (time_t wait = 1; !atomic_load(&quitting); wait = wait < LONGEST / 2 ? 2 * wait : LONGEST) {
-        look();
-        const struct timespec t = {.tv_sec = wait};
-        syscall(SYS_futex, &quitting, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, &t, NULL, 0);
-    }
+    look();
     atomic_store(&ended, true);
     return NULL;
 }
@@ -197,19 +190,28 @@ static bool joined(void) {
     return true;
 }
 
-void context_begin(void) {
-    if (!joined()) return; // that of an earlier recording waits still
-    memset(&found, 0, sizeof found);
-    atomic_store(&ready, false);
-    atomic_store(&quitting, 0);
+enum { FIRST = 1, LONGEST = 3600, SECOND = 1000000000 }; // s, s, ns
+
+void context_begin(uint64_t now) {
+    due = now + FIRST * (uint64_t)SECOND, wait_s = 2 * FIRST;
+    if (joined()) atomic_store(&ready, false); // else that of an earlier recording waits still
+}
+
+// After 1, 3, 7, 15, … seconds, later every hour: an SDK starts soon after the JVM, and most JVMs have none. Between
+// looks there is no thread: a JVM may have room for few.
+static void start_when_due(uint64_t now) {
+    if (now < due || !joined()) return;
+    due = now + wait_s * SECOND;
+    wait_s = wait_s < LONGEST / 2 ? 2 * wait_s : LONGEST;
+    if (!any) memset(&found, 0, sizeof found); // an earlier recording's
+    atomic_store(&quitting, false);
     atomic_store(&ended, false);
     there = native_start(&thread, reader, NULL);
 }
 
 enum { END_TRIES = 1000 }; // ms
 void context_end(void) {
-    if (!there || atomic_exchange(&quitting, 1)) return; // an earlier recording's: not waited for again
-    syscall(SYS_futex, &quitting, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+    if (joined() || atomic_exchange(&quitting, true)) return; // an earlier recording's: not waited for again
     for (int i = 0; i < END_TRIES && !joined(); i++) os_sleep_us(1000);
     if (there)
         log_line("process context: reading it has not ended, most likely because of userfaultfd; the thread that reads "
@@ -229,12 +231,13 @@ void context_put(struct enc *e) {
     block_end(e, at);
 }
 
-bool context_news(void) {
+bool context_turn(uint64_t now) {
     if (atomic_load(&ready)) {
         known = found;
         atomic_store(&ready, false);
         any = unsent = true;
     }
+    start_when_due(now);
     return unsent;
 }
 

@@ -184,7 +184,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     if (opt.late) os_sleep_us((uint32_t)opt.late * 1000);
     know_thread(jni);
     crew_begin();
-    context_begin();
+    context_begin(now_ns());
     // What was answered last, not what was asked last: a pause may have read a request before this thread's first turn.
     struct turn t = {
         .jni = jni, .emergency = *ring64(HC_RING_OFF_EMERGENCY_DONE), .redefine = *ring64(HC_RING_OFF_REDEFINE_DONE)};
@@ -210,7 +210,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
         if (vm_has_no_addresses()) cycles_turn(jni, t.now);
         look_after_samples(&t);
         log_retry(&t);
-        if (context_news() && meta_put_context()) context_sent();
+        if (context_turn(t.now) && meta_put_context()) context_sent();
         look_after_ring(&t);
         references_turn(jni, t.now);
         newsites_turn(t.now);
