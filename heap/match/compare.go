@@ -31,6 +31,8 @@ const (
 	ByFreed = "freed region"
 	// ByGrant: Serial gave out memory at the top of a space in the pause itself; what is read there has no header yet.
 	ByGrant = "unformatted grant"
+	// ByLate: where eden is full after a collection, Serial gives out memory at the top of a survivor space.
+	ByLate = "late allocation"
 )
 
 // Kinds of mismatches.
@@ -103,6 +105,7 @@ type comparer struct {
 	oldRegion ranges // G1
 	grant     trace.Range
 	cover     cover
+	late      ranges // Serial
 	lastEnd   uint64 // end of the known object that was missing last
 }
 
@@ -153,6 +156,7 @@ func (m *Matcher) Compare(s *trace.Sync, old, next *state.State) Comparison {
 				}
 			}
 		}
+		c.late = m.lateIn(old, s.Spaces)
 	}
 	for _, k := range both(old, next) {
 		c.chunk(k, old.Chunks[k], next.Chunks[k])
@@ -267,6 +271,8 @@ func (c *comparer) extra(addr uint64, code uint32) {
 	switch {
 	case c.edenNew && c.eden.has(addr):
 		c.cmp.Explained[ByEden]++
+	case c.late.has(addr):
+		c.cmp.Explained[ByLate]++
 	case c.kinds[code] != 0:
 		c.begin(addr, code)
 		c.cover.inside = addr < c.lastEnd

@@ -34,6 +34,7 @@ type comparison struct {
 	known, listed []state.Object
 	edenIn, eden  bool // the state may hold eden; eden is listed
 	swept         bool
+	late          bool   // the pause left something in eden
 	why           string // explanation, "" if it is a mismatch
 	n             uint64 // so many explained, or
 	missing       uint64
@@ -113,6 +114,18 @@ func comparisons(t *testing.T) []comparison {
 			listed: []state.Object{str(2000)}, why: ByGrant, n: 1},
 		{name: "granted on parallel", collector: trace.CollectorParallel, known: []state.Object{str(2000), str(2003)},
 			listed: []state.Object{str(2000)}, missing: 1},
+		{name: "allocated late", collector: trace.CollectorSerial, late: true, known: []state.Object{str(510)},
+			listed: []state.Object{str(510), str(513), at(516, ints, 2)}, why: ByLate, n: 2},
+		{name: "allocated in an empty space", collector: trace.CollectorSerial, late: true,
+			listed: []state.Object{str(513)}, why: ByLate, n: 1},
+		{name: "below what is known there", collector: trace.CollectorSerial, late: true,
+			known: []state.Object{str(520)}, listed: []state.Object{str(510), str(520)}, extra: 1},
+		{name: "above it, eden empty", collector: trace.CollectorSerial, known: []state.Object{str(510)},
+			listed: []state.Object{str(510), str(513)}, extra: 1},
+		{name: "above it on parallel", collector: trace.CollectorParallel, late: true, known: []state.Object{str(510)},
+			listed: []state.Object{str(510), str(513)}, extra: 1},
+		{name: "old beside it", collector: trace.CollectorSerial, late: true, known: []state.Object{str(1100)},
+			listed: []state.Object{str(1100), str(1103)}, extra: 1},
 		{name: "below the grant", collector: trace.CollectorSerial, known: []state.Object{str(1997), str(2000)},
 			listed: []state.Object{str(2000)}, missing: 1},
 	}
@@ -135,10 +148,14 @@ func TestDifferences(t *testing.T) {
 				s.Regions = []trace.RegionRun{{Kind: trace.SpaceEden, Run: 1}, {Kind: trace.SpaceOld, Run: 1},
 					{Kind: trace.SpaceFree, Run: 1}, {Kind: trace.SpaceOld, Run: 1}}
 			} else {
-				spaces := []trace.Space{{Kind: trace.SpaceEden, Top: 100, End: region},
+				spaces := []trace.Space{{Kind: trace.SpaceEden, End: region / 2},
+					{Kind: trace.SpaceSurvivor, Bottom: region / 2, Top: 600, End: region},
 					{Kind: trace.SpaceOld, Bottom: region, Top: 2003, End: 4 * region}}
 				s.Spaces = slices.Clone(spaces)
-				spaces[1].Top = 2010
+				spaces[2].Top = 2010
+				if c.late {
+					spaces[0].Top = 100
+				}
 				m.Spaces = spaces
 			}
 			if c.eden {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/heapcam/heapcam/heap/state"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -43,6 +44,24 @@ func (m *Matcher) regionsOf(kind uint64, regions []trace.RegionRun) ranges {
 			g = append(g, trace.Range{Start: at, Words: n})
 		}
 		at += run.Run * words
+	}
+	return g
+}
+
+// lateIn gives where Serial may have allocated in survivor spaces since the pause: above all that is known there, if
+// the pause left something in eden.
+func (m *Matcher) lateIn(old *state.State, spaces []trace.Space) ranges {
+	full := slices.ContainsFunc(m.Spaces, func(s trace.Space) bool {
+		return s.Kind == trace.SpaceEden && s.Top > s.Bottom
+	})
+	if !full {
+		return nil
+	}
+	g := m.where(trace.SpaceSurvivor, spaces, nil)
+	for i, r := range g {
+		if addr, words, ok := old.Last(r); ok {
+			g[i] = trace.Range{Start: addr + words, Words: r.Start + r.Words - addr - words}
+		}
 	}
 	return g
 }

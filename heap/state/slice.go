@@ -46,6 +46,20 @@ func (s *State) Split(ranges []trace.Range) *State {
 	return out
 }
 
+// Last gives address and size, in words, of the last object in a range of words.
+func (s *State) Last(r trace.Range) (addr, words uint64, ok bool) {
+	for k, c := range s.Chunks { // a range may be larger than all chunks
+		base := k << ChunkShift
+		if r.Words == 0 || base >= r.Start+r.Words || base+ChunkWords <= r.Start || ok && base < addr {
+			continue
+		}
+		if i, j := c.within(base, r); i < j {
+			addr, words, ok = base|uint64(c.Off[j-1]), s.Codes.Words[c.Code[j-1]], true
+		}
+	}
+	return addr, words, ok
+}
+
 // within gives the indexes of the chunk's objects that are in r; base is where the chunk begins.
 func (c *Chunk) within(base uint64, r trace.Range) (i, j int) {
 	j = len(c.Off)

@@ -1,7 +1,7 @@
 // context.h: the process context that an SDK of OpenTelemetry publishes in this process' memory (OTEP 4719,
 // docs/design/0027). A thread of its own copies it, and ends after each look: whoever publishes can make a reader of
-// that memory wait for as long as he likes (userfaultfd), and nothing waits for this thread. Only named attributes leave
-// it. On Windows there is none.
+// that memory wait for as long as he likes (userfaultfd), and nothing waits for this thread. Only named attributes
+// leave it. On Windows there is none.
 #ifndef HEAPCAM_CONTEXT_H
 #define HEAPCAM_CONTEXT_H
 
