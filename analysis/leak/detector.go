@@ -27,6 +27,7 @@ type detector struct {
 	counts    bool         // the reader is a census: lengths of arrays are not known
 	// of sampling, the largest one of the window, and the sum of all times their seconds
 	interval uint64
+	least    uint64
 	sampled  float64
 	watched  bool         // a random part of the samples is followed (ZGC, Shenandoah, Epsilon)
 	last     []heap.Count // the newest known state by type
@@ -68,6 +69,9 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	h.counts = !follows
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0
 	h.interval = max(h.interval, c.Interval)
+	if c.Interval > 0 && (h.least == 0 || c.Interval < h.least) {
+		h.least = c.Interval
+	}
 	since := h.From
 	if i > 0 {
 		since = h.Times[i-1]

@@ -1,8 +1,10 @@
 package leak
 
 import (
-	"github.com/heapcam/heapcam/analysis/history"
+	"cmp"
 	"slices"
+
+	"github.com/heapcam/heapcam/analysis/history"
 )
 
 // A small program in a large heap may have three collections in a minute. What lives after each of them would be a
@@ -12,6 +14,10 @@ import (
 const (
 	finePoints = 36 // of a series where there are few collections
 	quietLeast = 4 * history.Lasting
+	// unequal is how many times as long as the shortest sampling interval of a window the longest is, if that matters.
+	unequal = 1.4
+	// coarsest is the share of a site's bytes whose samples are taken for those of the longest interval.
+	coarsest = 0.1
 )
 
 // sparse gives the end of what is decided by the first n collections where they are few: later than by the number of
@@ -65,6 +71,7 @@ func (h *detector) fine(s *history.Series, end float64) curve {
 		}
 	}
 	c.settle(h, end)
+	c.level(h)
 	return c
 }
 
@@ -95,6 +102,42 @@ func (c *curve) count(t, n float64) {
 		c.lateBorn += max(0, n)
 		c.lateDied += max(0, -n)
 	}
+}
+
+// level replaces numbers of samples by shares of the bytes, if the sampling interval changed: a sample of another
+// interval stands for a different number of objects. One of the longest interval counts as one, so that nothing seems
+// surer than it is.
+func (c *curve) level(h *detector) {
+	if h.least == 0 || float64(h.interval) < unequal*float64(h.least) {
+		return
+	}
+	type rise struct{ bytes, each float64 }
+	var rises []rise
+	v, n, bytes, samples := 0.0, 0.0, 0.0, 0.0
+	for i := range c.v {
+		if dv, dn := c.v[i]-v, c.samples[i]-n; dv > 0 && dn > 0 {
+			rises = append(rises, rise{dv, dv / dn})
+			bytes, samples = bytes+dv, samples+dn
+		}
+		v, n = c.v[i], c.samples[i]
+	}
+	if len(rises) == 0 {
+		return
+	}
+	slices.SortFunc(rises, func(a, b rise) int { return cmp.Compare(b.each, a.each) })
+	each, above := 0.0, 0.0
+	for _, x := range rises { // not that of a single large array
+		each = x.each
+		if above += x.bytes; above >= coarsest*bytes {
+			break
+		}
+	}
+	for i := range c.samples {
+		c.samples[i] = c.v[i] / each
+	}
+	share := bytes / each / samples
+	c.born, c.died, c.taken = c.born*share, c.died*share, c.taken*share
+	c.lateBorn, c.lateDied = c.lateBorn*share, c.lateDied*share
 }
 
 // shows says whether the window has enough collections to show growth.
@@ -130,5 +173,6 @@ func (h *detector) curve(s *history.Series) curve {
 	if n == h.Decided() {
 		c.settle(h, c.t[n-1])
 	}
+	c.level(h)
 	return c
 }
