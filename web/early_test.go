@@ -1,11 +1,15 @@
 package web_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http/httptest"
 	"os"
 	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,14 +21,19 @@ import (
 	"github.com/heapcam/heapcam/web"
 )
 
-// slow is a source that gives nothing until the channel is closed.
+// slow is a source that gives nothing until the channel is closed, or the test is over.
 type slow struct {
 	until chan bool
+	over  <-chan struct{}
 	blocks
 }
 
 func (s *slow) Next() (trace.Block, error) {
-	<-s.until
+	select {
+	case <-s.until:
+	case <-s.over:
+		return trace.Block{}, io.EOF
+	}
 	return s.blocks.Next()
 }
 
@@ -39,7 +48,7 @@ func readSlowly(t *testing.T, collector uint64) (s *web.Server, url string, read
 	bs = append(bs, m.End())
 	read = make(chan bool)
 	s = web.New(web.Config{Title: "slow", Open: func(func(done, total int64)) (*web.Input, error) {
-		return &web.Input{Source: &slow{read, blocks{slices.Clone(bs)}}, Close: func() {}}, nil
+		return &web.Input{Source: &slow{read, t.Context().Done(), blocks{slices.Clone(bs)}}, Close: func() {}}, nil
 	}, OpenPauses: func() (*web.Input, error) {
 		return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
 	}})
@@ -78,7 +87,10 @@ func TestEarly(t *testing.T) {
 	p.do(cdp.Navigate(url + "#overview?at=9"))
 	p.see("#early + .panel", "not read yet")
 	p.do(cdp.Navigate(url + "#state"))
-	p.until("document.getElementById('skeleton') && !document.getElementById('early')")
+	p.see("#head", "The first heap state that is read appears here")
+	for _, m := range js[[]string](p, misplaced) {
+		t.Error(m)
+	}
 	p.do(cdp.Navigate(url + "#overview?at=9"))
 	p.until("document.querySelectorAll('#early canvas').length === 3")
 	close(read)
@@ -102,7 +114,7 @@ func TestLikely(t *testing.T) {
 	s := web.New(web.Config{Title: "storm", OpenCensus: quick,
 		OpenPauses: func() (*web.Input, error) { return quick(nil) },
 		Open: func(func(done, total int64)) (*web.Input, error) {
-			return &web.Input{Source: &slow{read, blocks{slices.Clone(bs)}}, Close: func() {}}, nil
+			return &web.Input{Source: &slow{read, t.Context().Done(), blocks{slices.Clone(bs)}}, Close: func() {}}, nil
 		}})
 	h := httptest.NewServer(s)
 	t.Cleanup(func() { s.Close(); h.Close() })
@@ -213,4 +225,102 @@ func TestNearest(t *testing.T) {
 	close(read)
 	p.see("#head", fmt.Sprintf("After collection %d ", last))
 	p.until("!document.getElementById('waits') && document.getElementById('main').dataset.shown === '#state'")
+}
+
+// readByHalves is a viewer of a recording of which the first half is there at once, the second when read is called; and
+// its last collection. Without the call the second half comes slowly, so that a test which fails ends.
+func readByHalves(t *testing.T) (url string, last uint64, read func()) {
+	m := tracetest.New(tracetest.All(3, trace.CollectorParallel, trace.DepthSurvivors))
+	var bs []trace.Block
+	for i := range 60 {
+		s := m.Step(i%7 == 0)
+		if s.Known {
+			last = s.Pause.GC
+		}
+		bs = append(bs, s.Blocks...)
+	}
+	bs = append(bs, m.End())
+	until := make(chan bool)
+	read = sync.OnceFunc(func() { close(until) })
+	s := web.New(web.Config{Title: "halves", Open: func(func(done, total int64)) (*web.Input, error) {
+		return &web.Input{Source: &halting{until, len(bs) / 2, blocks{slices.Clone(bs)}}, Close: func() {}}, nil
+	}, OpenPauses: func() (*web.Input, error) {
+		return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
+	}})
+	h := httptest.NewServer(s)
+	t.Cleanup(func() { read(); s.Close(); h.Close() })
+	return h.URL + s.Path(), last, read
+}
+
+// TestStateEarly: a link to the view of the heap shows the nearest heap state that is read, and says so, before the
+// overview is there. What the reader types meanwhile stays. Then the requested state takes its place.
+func TestStateEarly(t *testing.T) {
+	if chromium() == "" {
+		t.Skip("not run: no chromium (tests of the viewer in a browser)")
+	}
+	for _, link := range []struct{ hash, waits, then string }{
+		{"#state", "The recording is still being read", "After collection %[1]d "},
+		{"#state?at=%[1]d", "Collection %[1]d is still being read", "After collection %[1]d "},
+		{"#state?at=first", "", "After collection 1 "},
+	} {
+		url, last, read := readByHalves(t)
+		at := func(s string) string { return strings.ReplaceAll(s, "%[1]d", fmt.Sprint(last)) }
+		p := open(t, "about:blank")
+		ctx, end := context.WithTimeout(p.ctx, 2*patience)
+		defer end()
+		p.ctx = ctx
+		p.do(cdp.EmulateViewport(390, 900), cdp.Navigate(url+at(link.hash)))
+		p.until("document.querySelectorAll('#flame rect').length > 1 && document.querySelector('#tree tbody tr')")
+		if link.waits != "" {
+			p.see("#waits", at(link.waits))
+		} else {
+			p.see("#head", at(link.then))
+		}
+		p.focus("#query")
+		p.do(cdp.Evaluate[cdp.Void]("document.getElementById('query').value = 'type where si'"))
+		if js[bool](p, "'shown' in document.getElementById('main').dataset") {
+			t.Error("the page says that it shows what the address names")
+		}
+		for _, m := range js[[]string](p, misplaced) {
+			t.Error(m)
+		}
+		read()
+		p.until(fmt.Sprintf("document.getElementById('main').dataset.shown === %q", at(link.hash)))
+		p.see("#head", at(link.then))
+		if js[bool](p, "!!document.getElementById('waits')") || p.value("#query") != "type where si" ||
+			js[int](p, "document.querySelectorAll('#flame, #tree, #query').length") != 3 {
+			t.Errorf("%s: then the page has %q: %s", link.hash, p.value("#query"), p.text("main"))
+		}
+	}
+}
+
+// value is what a field contains.
+func (p *page) value(sel string) string {
+	return js[string](p, fmt.Sprintf("document.querySelector(%q).value", sel))
+}
+
+// TestEarlyViews: while the recording is read the reader goes from the overview to the heap, to a view that has nothing
+// early, and back.
+func TestEarlyViews(t *testing.T) {
+	if chromium() == "" {
+		t.Skip("not run: no chromium (tests of the viewer in a browser)")
+	}
+	url, _, read := readByHalves(t)
+	p := open(t, url)
+	ctx, end := context.WithTimeout(p.ctx, 2*patience)
+	defer end()
+	p.ctx = ctx
+	to := func(hash, ready string) {
+		p.do(cdp.Evaluate[cdp.Void](fmt.Sprintf("location.hash = %q", hash)))
+		p.until(ready)
+		p.until("document.querySelectorAll('main > *').length === 1")
+	}
+	to("overview", "document.querySelectorAll('#early canvas').length === 3")
+	to("state", "document.querySelector('#waits') && document.querySelectorAll('#flame rect').length > 1")
+	to("trends", "document.querySelector('#skeleton')")
+	to("state?by=type", "document.querySelector('#waits') && document.querySelectorAll('#flame rect').length > 1")
+	to("overview", "document.querySelectorAll('#early canvas').length === 3")
+	to("leaks", "document.querySelector('#skeleton')")
+	read()
+	p.until("document.getElementById('main').dataset.shown === '#leaks'")
 }

@@ -39,8 +39,9 @@ type flameNode struct {
 // flameReply is the answer to api/flame.
 type flameReply struct {
 	At      uint64     `json:"gc"`
-	Order   string     `json:"order"` // root or leaf first
-	Sites   bool       `json:"sites"` // the classifiers have a site: there are frames
+	Order   string     `json:"order"`      // root or leaf first
+	Sites   bool       `json:"sites"`      // the classifiers have a site: there are frames
+	Heap    uint64     `json:"heap_bytes"` // of all live objects
 	Tree    *flameNode `json:"tree"`
 	Callers *flameNode `json:"callers,omitempty"` // of one frame, from it outwards; Tree is from it inwards
 }
@@ -56,7 +57,7 @@ func (s *Server) flame(r *http.Request) (any, error) {
 	if r.FormValue("fold") != "" {
 		f = f.folded()
 	}
-	rep := flameReply{At: f.gc, Order: cmp.Or(r.FormValue("order"), "root"), Sites: f.sites}
+	rep := flameReply{At: f.gc, Heap: f.heap, Order: cmp.Or(r.FormValue("order"), "root"), Sites: f.sites}
 	if frame := r.FormValue("frame"); frame != "" {
 		rep.Tree, rep.Callers = f.sandwich(frame)
 		return rep, nil

@@ -15,6 +15,7 @@ import (
 // flows are the groups of a heap state with all frames of their sites. The cache keeps them: they are only read.
 type flows struct {
 	gc    uint64
+	heap  uint64   // bytes of all live objects
 	sites bool     // the classifiers have a site: there are frames
 	names []string // of keys, by number
 	kinds []string // of keys, by number; "" for those that no stack has
@@ -65,7 +66,11 @@ func (s *Server) stacks(ctx context.Context, at string, q question) (*flows, err
 		if err != nil {
 			return nil, err
 		}
-		return flowsOf(g, site, names)
+		f, err := flowsOf(g, site, names)
+		if err == nil {
+			f.heap = st.c.Bytes
+		}
+		return f, err
 	})
 }
 

@@ -378,17 +378,24 @@ func searchOf(r *http.Request) func(key string) bool {
 }
 
 // nearest answers with the collection whose heap state the page shows while that of the requested one is still being
-// read; 0: the requested one can be shown. all: all states are read.
+// read; 0: the requested one can be shown. all: all states are read. What is the last or the peak collection is known
+// when all of them are read.
 func (s *Server) nearest(r *http.Request) (any, error) {
 	var rep struct {
 		GC  uint64 `json:"gc"`
 		All bool   `json:"all"`
 	}
-	gc, err := strconv.ParseUint(r.FormValue("at"), 10, 64)
 	t := s.timeline(r.Context())
-	if err != nil || t == nil {
-		rep.All = t == nil
+	if t == nil {
+		rep.All = true
 		return rep, nil
+	}
+	gc, err := strconv.ParseUint(r.FormValue("at"), 10, 64)
+	switch {
+	case r.FormValue("at") == "first":
+		gc = 0
+	case err != nil:
+		gc = math.MaxUint64
 	}
 	rep.GC, rep.All, err = t.nearest(r.Context(), gc)
 	return rep, err

@@ -46,7 +46,7 @@ const names = {
   glossary: 'Glossary',
 };
 let data = null; // the answer of api/overview
-let early = null; // the answer of api/early, until that of api/overview is there
+let early = null; // the answer of api/early, until that of api/overview is there: views with `soon` show it
 let likely = []; // verdicts that are not confirmed yet, until the answer of api/overview is there
 let shown = null; // { view, leave }
 const main = document.getElementById('main');
@@ -125,43 +125,48 @@ function settled(at) {
   else addEventListener('asking', () => settled(at), { once: true }); // a request of the view before is being aborted
 }
 
+function leave() {
+  if (shown && shown.view.leave) shown.view.leave();
+  shown = null;
+}
+
 async function show() {
   chrome();
   const s = state();
   const view = views[s.view] || overview;
   document.title = `${names[s.view] || 'Overview'} – ${data ? visible(data.title) : 'heapcam'}`;
-  if (!data) {
-    overview.leave();
-    if (early && view === overview) {
-      const part = h('div', {});
-      main.replaceChildren(part);
-      overview.show(part, early, s.params);
-    } else if (!document.getElementById('skeleton')) main.replaceChildren(overview.skeleton());
+  const known = data || (view.soon ? early : null);
+  if (!known) {
+    leave();
+    if (!document.getElementById('skeleton')) main.replaceChildren(overview.skeleton());
     return;
   }
   const at = location.hash;
-  const done = () => settled(at);
+  const done = () => known === data && settled(at);
   if (shown && shown.view === view && view.update) {
-    await view.update(data, s.params);
+    await view.update(known, s.params);
     done();
     return;
   }
   stop();
-  if (shown && shown.view.leave) shown.view.leave();
+  leave();
   const mine = (shown = { view });
   const part = h('div', {}); // a view that is ready too late fills an element that is no longer on the page
   main.replaceChildren(part);
   try {
-    await view.show(part, data, s.params);
+    await view.show(part, known, s.params);
     done();
   } catch (e) {
-    if (e.name !== 'AbortError' && shown === mine)
+    if (e.name !== 'AbortError' && shown === mine && known === data)
       main.replaceChildren(h('h2', {}, names[s.view]), h('p', { class: 'error', role: 'alert' }, e.message));
   }
 }
 
-// first shows what the collections took while the recording is read. An indexed recording answers sooner.
+// first shows what the collections took while the recording is read, or a heap state. An indexed recording answers
+// sooner.
 async function first() {
+  let s = state();
+  if (views[s.view] === heap) heap.ahead(s.params);
   await new Promise(done => setTimeout(done, 150));
   if (data) return;
   let answer;
@@ -173,7 +178,8 @@ async function first() {
   if (data) return;
   early = answer;
   early?.headlines.push(...likely);
-  if (early && document.getElementById('skeleton') && (views[state().view] || overview) === overview) show();
+  s = state();
+  if (early && document.getElementById('skeleton') && (views[s.view] || overview).soon) show();
 }
 
 async function load() {
@@ -182,7 +188,7 @@ async function load() {
   } catch (e) {
     if (e.name === 'AbortError') return;
     early = null;
-    overview.leave();
+    leave();
     main.replaceChildren(
       h('h2', {}, 'The recording cannot be shown'),
       h(
@@ -195,7 +201,6 @@ async function load() {
     );
     return;
   }
-  if (early) overview.leave();
   early = null;
   document.getElementById('title').textContent = visible(data.title);
   const home = document.getElementById('home');
@@ -209,8 +214,7 @@ async function load() {
     await again.refresh(data, state().params);
     settled(at);
   } else {
-    if (shown && shown.view.leave) shown.view.leave();
-    shown = null;
+    leave();
     await show();
   }
   renew();

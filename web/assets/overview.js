@@ -185,6 +185,9 @@ export function say(heads) {
   document.getElementById('so-far')?.replaceChildren(...soFar(heads));
 }
 
+// It shows an early answer too.
+export const soon = true;
+
 export function show(main, data, params) {
   parent = main;
   const r = data.report;

@@ -44,12 +44,20 @@ async function preset(change) {
   go('state', to);
 }
 
+// While the recording is read the view shows the nearest heap state that is read.
+export const soon = true;
+
+// ahead has the server begin to read the heap states: the view asks for one as soon as it knows the collections.
+export const ahead = params => get('nearest', { at: params.get('at') }).catch(() => {}); // update gets the error again
+
 export async function show(main, d, params) {
   data = d;
   shown = drawn = '';
-  const list = await classifiers();
+  const mine = ++turn,
+    list = await classifiers();
+  if (turn !== mine) return; // shown anew
   const rows = d.report.collections;
-  if (!lastKnown(rows)) {
+  if (!d.early && !lastKnown(rows)) {
     main.append(
       h('h2', {}, 'Live objects after a collection'),
       h('p', { class: 'quiet' }, unknown(d.report)),
@@ -109,7 +117,7 @@ function search(params) {
   );
 }
 
-const at = params => params.get('at') ||
+const at = params => params.get('at') || (data.early && 'last') ||
   String(lastKnown(within(data.report.collections.filter(c => c.known), params)));
 const question = params => ({ at: at(params), by: byOf(params), where: params.get('filter') });
 const pathOf = (params, key) => {
@@ -135,12 +143,16 @@ export async function update(d, params) {
     input = box.search.elements.q;
   if (document.activeElement !== input && input.value !== find) input.value = find;
   // The fields are made anew only when their values have changed: text that the reader types must stay.
-  const fields = JSON.stringify([q, params.get('order')]);
+  const fields = JSON.stringify([q, params.get('order'), data.early]);
   if (box.fields !== fields || !box.top.firstChild) {
     box.fields = fields;
     tops(params, q);
   }
   const mine = ++turn;
+  if (data.early && !shown)
+    box.head.replaceChildren(
+      h('span', { class: 'quiet' }, 'heapcam reads the recording. The first heap state that is read appears here.'),
+    );
   if (read !== data.version) {
     let near;
     try {
@@ -151,8 +163,8 @@ export async function update(d, params) {
     if (turn !== mine || !box) return;
     if (near?.all) read = data.version;
     if (near?.gc) {
-      const soon = { ...q, at: String(near.gc) };
-      const done = await Promise.all([groups(params, soon, find, q.at), graph(params, soon, find)]);
+      const instead = { ...q, at: String(near.gc) };
+      const done = await Promise.all([groups(params, instead, find, q.at), graph(params, instead, find, true)]);
       if (turn !== mine || !box || done.includes(false)) return;
     }
   }
@@ -161,7 +173,10 @@ export async function update(d, params) {
 
 // tops makes the fields above the drawing.
 function tops(params, q) {
-  const focus = document.activeElement?.id;
+  const field = document.activeElement,
+    focus = field?.id,
+    typed = box.early && !data.early ? field?.value : null;
+  box.early = data.early;
   const by = params.get('by');
   box.top.replaceChildren(
     h(
@@ -205,7 +220,9 @@ function tops(params, q) {
     ),
     ...ask(params, box.list),
   );
-  if (focus) document.getElementById(focus)?.focus();
+  const again = focus ? document.getElementById(focus) : null;
+  again?.focus();
+  if (again && typed) again.value = typed;
 }
 
 // ways makes the switches of the flame graph.
@@ -258,8 +275,9 @@ function ways(params, r) {
   );
 }
 
-// graph draws the flame graph, or those of the callers and callees of one frame; false if that was stopped.
-async function graph(params, q, find) {
+// graph draws the flame graph, or those of the callers and callees of one frame; false if that was stopped. An earlier
+// state than the requested one may lack what is asked for.
+async function graph(params, q, find, earlier = false) {
   const mine = box,
     part = pathOf(params, 'part'),
     frame = params.get('frame');
@@ -281,7 +299,7 @@ async function graph(params, q, find) {
     r = await get('flame', ask, 'flame');
   } catch (e) {
     if (e.name === 'AbortError') return false;
-    if (box === mine && !e.field)
+    if (box === mine && !e.field && !earlier)
       box.draw.replaceChildren(h('p', { class: 'bad', role: 'alert' }, e.message));
     return;
   }
@@ -291,12 +309,11 @@ async function graph(params, q, find) {
   flames.forEach(f => f.end());
   flames = [];
   box.draw.replaceChildren();
-  const all = data.report.collections.find(c => c.gc === r.gc)?.bytes || r.tree.bytes;
   const add = (title, label, tree, base, up) => {
     if (title) box.draw.append(h('h3', {}, title));
     const f = new Flame(box.draw, {
       label,
-      total: all,
+      total: r.heap_bytes,
       up,
       aside: n => go('state', { frame: n.key, part: null }, false),
       pick: frame
@@ -329,14 +346,15 @@ async function groups(params, q, find, waited = null) {
   } catch (e) {
     if (e.name === 'AbortError') return false;
     if (box !== mine) return;
-    if (!showFieldError(e)) box.head.replaceChildren(h('span', { class: 'bad', role: 'alert' }, e.message));
+    if (!showFieldError(e) && !waited) box.head.replaceChildren(h('span', { class: 'bad', role: 'alert' }, e.message));
     return;
   }
   shown = key;
   showFieldError(null);
   box.head.replaceChildren(
     waited
-      ? h('b', { id: 'waits' }, `Collection ${count(waited)} is still being read. This is an earlier state. `)
+      ? h('b', { id: 'waits' }, (isNaN(waited) ? 'The recording' : `Collection ${count(waited)}`) +
+          ' is still being read. This is an earlier state. ')
       : '',
     `After ${name(r)}, `,
     when(r.time),
@@ -459,7 +477,8 @@ export function leave() {
 // refresh updates the view of a recording that grows. A collection that the address names stays selected.
 export async function refresh(d, params) {
   data = d;
-  if (!box) {
+  if (!box || !lastKnown(d.report.collections)) {
+    leave();
     const main = document.getElementById('main').firstElementChild;
     main.replaceChildren();
     await show(main, d, params);
