@@ -49,13 +49,17 @@ func (s *Server) references(ctx context.Context) (*retention.Heap, error) {
 				return &stoppable{ctx, in.Source}
 			}
 		}
-		of := reflisting.Sources{Heads: from(s.cfg.References.Heads), Parts: from(s.cfg.References.Parts)}
-		h, err := retention.Load(of, 1<<64-1, nil)
+		refs := &s.cfg.References
+		of := reflisting.Sources{Heads: from(refs.Heads), Parts: from(refs.Parts), Defs: from(refs.Defs)}
+		h, err := retention.Load(of, 1<<64-1, s.cfg.Graphs, nil)
 		if failed != nil {
 			return nil, failed
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		if err == nil && s.cfg.Graphs != nil {
+			go s.cfg.Graphs.Keep(h)
 		}
 		return h, err
 	})

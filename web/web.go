@@ -32,6 +32,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/analysis/retention"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/ringstore"
@@ -49,6 +50,12 @@ type Input struct {
 	Oldest func() uint64
 }
 
+// Graphs keeps graphs of the recording from one process to the next. Keep may take long; it does not fail.
+type Graphs interface {
+	retention.Kept
+	Keep(h *retention.Heap)
+}
+
 // Config says what is shown. Open is required; the other functions may be nil.
 type Config struct {
 	Title string // of the recording
@@ -58,8 +65,10 @@ type Config struct {
 	OpenCensus func(progress func(done, total int64)) (*Input, error)
 	// References opens the recording for its reference listings; zero: Open does.
 	References struct {
-		Heads, Parts func(progress func(done, total int64)) (*Input, error)
+		Heads, Parts, Defs func(progress func(done, total int64)) (*Input, error)
 	}
+	// Graphs keeps graphs of reference listings; nil: they are made each time.
+	Graphs Graphs
 	// OpenPauses opens the recording without what only heap states need (analysis.Outline); nil: nothing is shown until
 	// the report is there.
 	OpenPauses func() (*Input, error)

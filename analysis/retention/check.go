@@ -53,7 +53,7 @@ func CheckAll(open func() reflisting.Source) ([]Check, error) {
 			out = append(out, Check{GC: a.GC, Unreadable: err.Error()})
 			continue
 		}
-		out = append(out, (&Heap{g, names, a}).Check())
+		out = append(out, (&Heap{Graph: g, Names: names, About: a}).Check())
 	}
 	return out, nil
 }

@@ -20,11 +20,18 @@ type Heap struct {
 	Graph *graph.Graph
 	Names *heap.Symbols
 	About reflisting.About
+	Kept  bool // the graph was kept by an earlier Load
 }
 
-// Load reads the newest reference listing of a recording that is not newer than collection gc. Errors:
-// reflisting.ErrNone, those of reflisting.Read and graph.Build.
-func Load(of reflisting.Sources, gc uint64, progress func(step string)) (*Heap, error) {
+// Kept gives graphs of a recording that were kept earlier.
+type Kept interface {
+	// Get gives the graph of a listing, nil if none was kept. The listing has so many objects.
+	Get(listing, objects uint64) *graph.Graph
+}
+
+// Load reads the newest reference listing of a recording that is not newer than collection gc. It takes the graph from
+// kept, if kept is not nil and has it. Errors: reflisting.ErrNone, those of reflisting.Read and graph.Build.
+func Load(of reflisting.Sources, gc uint64, kept Kept, progress func(step string)) (*Heap, error) {
 	all, err := reflisting.Find(of.Heads())
 	if err != nil {
 		return nil, err
@@ -32,6 +39,17 @@ func Load(of reflisting.Sources, gc uint64, progress func(step string)) (*Heap, 
 	about, err := reflisting.Choose(all, gc)
 	if err != nil {
 		return nil, err
+	}
+	if kept != nil {
+		if progress != nil {
+			progress("looking for the graph in the cache folder")
+		}
+		if g := kept.Get(about.Number, about.Objects); g != nil {
+			names, err := reflisting.Names(of.Defs())
+			if err == nil && g.L.Base == names.JVM.HeapBase {
+				return &Heap{g, names, about, true}, nil
+			}
+		}
 	}
 	l, names, err := reflisting.Read(of.Parts(), about.Number)
 	if err != nil {
@@ -41,7 +59,7 @@ func Load(of reflisting.Sources, gc uint64, progress func(step string)) (*Heap, 
 	if err != nil {
 		return nil, err
 	}
-	return &Heap{g, names, about}, nil
+	return &Heap{g, names, about, false}, nil
 }
 
 // Head begins each report: the listing that it is about.

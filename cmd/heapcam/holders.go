@@ -24,7 +24,8 @@ import (
 
 const (
 	listingHelp = "\n\nThe recording needs a reference listing, which `heapcam references JVM` takes. The verb reads " +
-		"the newest one, or with --at the newest one that is not newer than that collection."
+		"the newest one, or with --at the newest one that is not newer than that collection. The graph of a large " +
+		"listing stays in the reader's cache folder, so the next answer takes less time."
 	listingAt = "Read the newest reference listing up to this collection: a number, first, last, peak, or a time."
 )
 
@@ -84,7 +85,7 @@ func (o *retaining) load(rec *ringstore.Recording) (*retention.Heap, error) {
 	keepSmall(graphGrowth)
 	of := &listingSources{rec: rec}
 	defer of.close()
-	h, err := retention.Load(of.sources(), gc, ui.NewProgress("reading the references").Step)
+	h, err := retention.Load(of.sources(), gc, newGraphCache(rec.Path), ui.NewProgress("reading the references").Step)
 	of.warn()
 	switch {
 	case errors.Is(err, reflisting.ErrNone):
@@ -243,7 +244,11 @@ func (o *retaining) with(path string, f func(*ringstore.Recording, *retention.He
 	if err != nil {
 		return err
 	}
-	return f(rec, h)
+	if err := f(rec, h); err != nil {
+		return err
+	}
+	newGraphCache(rec.Path).Keep(h)
+	return nil
 }
 
 func newPathsCmd() *cobra.Command {

@@ -98,6 +98,11 @@ func newReferenceSource(files ...*ringstore.File) *source {
 	return &source{files: files, of: (*ringstore.File).References, most: censusReadAhead}
 }
 
+// newDefinitionSource gives what reflisting.Names needs.
+func newDefinitionSource(files ...*ringstore.File) *source {
+	return &source{files: files, of: (*ringstore.File).Definitions, most: censusReadAhead}
+}
+
 // listingSources opens a recording for its reference listings, as often as needed.
 type listingSources struct {
 	rec  *ringstore.Recording
@@ -112,7 +117,8 @@ func (l *listingSources) sources() reflisting.Sources {
 			return s
 		}
 	}
-	return reflisting.Sources{Heads: opening(newReferenceHeads), Parts: opening(newReferenceSource)}
+	return reflisting.Sources{Heads: opening(newReferenceHeads), Parts: opening(newReferenceSource),
+		Defs: opening(newDefinitionSource)}
 }
 
 // warn says what is damaged in the recording, if they have met damage.

@@ -173,6 +173,8 @@ func (o *viewOptions) config(ctx context.Context, ref string) (*web.Config, erro
 			return indexed(ownIndex(), reportResult, path, makeReport)
 		}}
 	cfg.References.Heads, cfg.References.Parts = inputsOf(path, newReferenceHeads), inputsOf(path, newReferenceSource)
+	cfg.References.Defs = inputsOf(path, newDefinitionSource)
+	cfg.Graphs = newGraphCache(path)
 	if !bucket.Is(path) { // to read it once more takes long there
 		cfg.OpenPauses = func() (*web.Input, error) {
 			return openInput(path, 0, newPauseSource, func(done, total int64) {})

@@ -21,11 +21,12 @@ type Source interface {
 }
 
 // Sources gives the blocks of a recording from its start, as often as needed. Heads is for Find: it may give a block of
-// kind REFS without payload for each part of a listing but the first and the last. Parts is for Read.
-type Sources struct{ Heads, Parts func() Source }
+// kind REFS without payload for each part of a listing but the first and the last. Parts is for Read. Defs is for
+// Names, and needs no listings.
+type Sources struct{ Heads, Parts, Defs func() Source }
 
-// All is for a recording of which both get all blocks.
-func All(open func() Source) Sources { return Sources{open, open} }
+// All is for a recording of which all get all blocks.
+func All(open func() Source) Sources { return Sources{open, open, open} }
 
 // About says what a listing of a recording is.
 type About struct {
@@ -159,4 +160,18 @@ func Read(src Source, number uint64) (l *references.Listing, names *symbols.Tabl
 	}
 	l, err = a.finish()
 	return l, names, err
+}
+
+// Names gives what a recording defines. Errors: those of decoding.
+func Names(src Source) (*symbols.Table, error) {
+	names := symbols.New()
+	return names, each(src, func(b trace.Block) error {
+		switch b.Kind {
+		case trace.KindMeta:
+			return names.Meta(b)
+		case trace.KindDefs:
+			return names.Define(b)
+		}
+		return nil
+	})
 }
