@@ -75,3 +75,56 @@ func TestGeometry(t *testing.T) {
 		}
 	})
 }
+
+// navigation is an expression that lists what is wrong with the links to the views: they must be in one line, seen
+// whole or not at all; and the link of this view must be seen.
+const navigation = `(() => {
+	const out = [], links = [...nav.children];
+	if (new Set(links.map(a => a.getBoundingClientRect().top)).size > 1) out.push('several lines');
+	for (const a of links) {
+		const r = a.getBoundingClientRect(), y = (r.top + r.bottom) / 2;
+		const seen = [0.02, 0.25, 0.5, 0.75, 0.98]
+			.filter(x => document.elementFromPoint(r.left + x * r.width, y) === a).length;
+		if (seen > 0 && seen < 5) out.push('cut: ' + a.innerText);
+		if (!seen && a.hasAttribute('aria-current')) out.push('not seen: ' + a.innerText);
+	}
+	const marks = ['before', 'after'].filter(x => document.querySelector('header').classList.contains(x)).join(' ');
+	const more = [nav.scrollLeft > 1 && 'before', nav.scrollLeft + nav.clientWidth < nav.scrollWidth - 1 && 'after']
+		.filter(Boolean).join(' ');
+	if (marks !== more) out.push('the edges are marked ' + marks + ', not ' + more);
+	return out;
+})()`
+
+// TestNavigation: on a phone the links to the views are in one line that scrolls. No link is cut, and that of the view
+// is seen. In a wide window all are seen.
+func TestNavigation(t *testing.T) {
+	url := view(t, window)
+	p := open(t, url)
+	check := func(what string) {
+		t.Helper()
+		p.until("document.querySelector('main').dataset.shown === location.hash")
+		for _, m := range js[[]string](p, navigation) {
+			t.Errorf("%s: %s", what, m)
+		}
+	}
+	p.do(cdp.EmulateViewport(390, 900))
+	for _, v := range strings.Fields("overview leaks state retained diff trends cost whatif coverage glossary") {
+		p.do(cdp.Evaluate[cdp.Void](fmt.Sprintf("location.hash = %q", v)))
+		p.until(fmt.Sprintf("nav.querySelector('[aria-current]')?.href.endsWith(%q)", "#"+v))
+		check(v)
+	}
+	if !js[bool](p, "nav.scrollWidth > nav.clientWidth") {
+		t.Error("the navigation does not scroll")
+	}
+	p.do(cdp.Evaluate[cdp.Void]("nav.querySelector('[aria-current]').removeAttribute('aria-current')"))
+	for _, x := range []int{0, 40, 80, 130, 200} {
+		p.do(cdp.Evaluate[cdp.Void](fmt.Sprintf("nav.scrollLeft = %d", x)))
+		for _, m := range js[[]string](p, "new Promise(ok => requestAnimationFrame(() => setTimeout(() => ok("+
+			navigation+"), 50)))") {
+			t.Errorf("scrolled by %d: %s", x, m)
+		}
+	}
+	p.do(cdp.EmulateViewport(1280, 900))
+	p.until("nav.scrollWidth <= nav.clientWidth && !nav.style.clipPath")
+	check("in a wide window")
+}

@@ -57,13 +57,19 @@ function chrome() {
   document.documentElement.dataset.theme = theme;
   // The links stay the same elements: one of them may have the focus.
   const nav = document.getElementById('nav');
-  if (!nav.firstChild) nav.append(...Object.keys(names).map(v => h('a', {}, names[v])));
+  if (!nav.firstChild) {
+    nav.append(...Object.keys(names).map(v => h('a', {}, names[v])));
+    nav.addEventListener('scroll', edges);
+    new ResizeObserver(() => reveal()).observe(nav);
+  }
   Object.keys(names).forEach((v, i) => {
     const a = nav.children[i];
     a.href = address(v);
     if (v === s.view) a.setAttribute('aria-current', 'page');
     else a.removeAttribute('aria-current');
   });
+  if (revealed !== s.view) reveal();
+  revealed = s.view;
   brushed(s);
   const isUTC = s.params.get('tz') === 'utc';
   document.getElementById('tools').replaceChildren(
@@ -89,6 +95,33 @@ function chrome() {
     ),
     h('button', { type: 'button', id: 'copy', title: 'Copy the address of this view', click: copy }, 'Copy link'),
   );
+}
+
+let revealed = ''; // the view that the navigation has scrolled to
+
+// reveal scrolls the navigation, on a phone, to the link of this view.
+function reveal() {
+  const nav = document.getElementById('nav'),
+    a = nav.querySelector('[aria-current]');
+  if (a) nav.scrollLeft = a.offsetLeft - nav.offsetLeft - (nav.clientWidth - a.offsetWidth) / 2;
+  edges();
+}
+
+// edges hides the links that the edges of the navigation would cut, and marks the edges behind which there are more.
+function edges() {
+  const nav = document.getElementById('nav'),
+    room = nav.getBoundingClientRect();
+  let left = 0,
+    right = 0;
+  for (const a of nav.children) {
+    const r = a.getBoundingClientRect();
+    if (r.left < room.left - 1 && r.right > room.left) left = r.right - room.left;
+    if (r.right > room.right + 1 && r.left < room.right) right = room.right - r.left;
+  }
+  nav.style.clipPath = left || right ? `inset(0 ${right}px 0 ${left}px)` : '';
+  const { scrollLeft: at, clientWidth: wide, scrollWidth: all } = nav;
+  nav.parentElement.classList.toggle('before', at > 1);
+  nav.parentElement.classList.toggle('after', at + wide < all - 1);
 }
 
 // brushed says which part of the window all views show, and takes the choice back.
