@@ -22,6 +22,7 @@ const misplaced = `(() => {
 		const e = n.parentElement;
 		if (!n.data.trim() || e.closest('.sr, .skip, title, option, script, noscript, thead, [hidden]') ||
 			!e.checkVisibility({ visibilityProperty: true })) continue;
+		if (/^(null|undefined|NaN)$|\bNaN\b/.test(n.data.trim())) out.push('no value: ' + e.outerHTML.slice(0, 120));
 		const r = document.createRange();
 		r.selectNodeContents(n);
 		for (const b of r.getClientRects())

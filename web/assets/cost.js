@@ -98,8 +98,8 @@ function causes(d) {
     rows.length
       ? table(
           'GC pauses by cause',
-          [['Cause'], ['Kind'], ['Collections', 1], ['Pauses', 1], ['Share of time', 1], ['Median', 1], ['99th', 1],
-            ['Longest', 1], ['Added by heapcam', 1]],
+          [['Cause'], ['Kind'], ['Collections', 1], ['Pauses', 1], ['Share of time', 1], ['Median', 1],
+            ['99th percentile', 1], ['Longest', 1], ['Added by heapcam', 1]],
           rows.map(x => {
             x.pauses.sort((a, b) => a - b);
             return h(
@@ -193,9 +193,14 @@ function own(r) {
   box.sum.className = '';
   box.sum.replaceChildren(
     h('b', {}, `${known ? '' : 'At least '}${share((stopped(t) + t.sampling_ns) / (t.span_ns || 1))}`),
-    ` of the recorded time. heapcam stopped the application for ${span(stopped(t))} and sampling took ` +
-      `${span(t.sampling_ns)}. It lengthened no pause by more than ${span(t.longest_ns)}.` +
-      (known ? '' : ` The cost of sampling is known until ${clock(wall(c.sampling_known_until_ns))}.`),
+    ` of the recorded time. heapcam stopped the application for ${span(stopped(t))}` +
+      (known || t.sampling_ns ? ` and sampling took ${span(t.sampling_ns)}` : '') +
+      `. It lengthened no pause by more than ${span(t.longest_ns)}.` +
+      (known
+        ? ''
+        : t.sampling_ns
+          ? ` The cost of sampling is known until ${clock(wall(c.sampling_known_until_ns))}.`
+          : ' What sampling took is not recorded.'),
   );
   line?.end();
   line = null;
@@ -228,7 +233,7 @@ function own(r) {
         ['In ordinary pauses', span(t.probe_ns)],
         [term('Sync points', 'sync point'), `${count(t.sync_points)}: ${span(t.sync_ns)}`],
         ['Own stops', span(t.walks_ns)],
-        ['Sampling', span(t.sampling_ns)],
+        ['Sampling', known || t.sampling_ns ? span(t.sampling_ns) : 'not recorded'],
       ]),
     );
   events(c, wall);

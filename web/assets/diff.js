@@ -145,6 +145,7 @@ export async function update(d, params) {
         ? ` Because of full collections in between, heapcam does not know of ${plural(r.identity_lost, 'object')} ` +
             `whether they stayed or were born. So some figures are ranges; a whisker shows the range.`
         : '',
+      r.from.gc === r.to.gc ? ' This is one collection, so nothing changed. Choose another one to compare.' : '',
       mayFill(r),
     ),
     h('div', { class: 'big' }, bars(t, null, 'All objects', show)),

@@ -151,23 +151,24 @@ async function curves(main, list) {
 // nothing is the view without a verdict.
 function nothing(r) {
   const near = h('div', { id: 'misses' });
+  const missed = list => [
+    h('h3', {}, 'What grew and is not reported as a leak'),
+    h('ul', { class: 'cards' }, list.map(m => h('li', {}, prose(m.sentence), h('details', {},
+      h('summary', {}, 'Allocation site'), stack(m.site))))),
+  ];
   const load = async e => {
     e.target.disabled = true;
     near.replaceChildren(h('p', { class: 'quiet' }, 'heapcam replays all objects. This takes longer …'));
     try {
       const l = await get('misses', {}, 'misses');
       const list = l.near_misses || [];
-      near.replaceChildren(
-        h('h3', {}, 'What grew and is not reported as a leak'),
-        list.length
-          ? h('ul', { class: 'cards' }, list.map(m => h('li', {}, prose(m.sentence), h('details', {},
-              h('summary', {}, 'Allocation site'), stack(m.site)))))
-          : h('p', {}, 'Nothing grew enough to be a candidate.'),
-      );
+      near.replaceChildren(...(list.length ? missed(list) : [h('p', {}, 'Nothing grew enough to be a candidate.')]));
     } catch (e) {
       if (e.name !== 'AbortError') near.replaceChildren(h('p', { class: 'bad', role: 'alert' }, e.message));
     }
   };
+  const told = r.near_misses?.length;
+  if (told) near.append(...missed(r.near_misses));
   return h(
     'div',
     {},
@@ -176,7 +177,9 @@ function nothing(r) {
       ? h(
           'p',
           { class: 'bar' },
-          h('button', { type: 'button', id: 'near', click: load }, 'What grew, and why it is not reported'),
+          told
+            ? null
+            : h('button', { type: 'button', id: 'near', click: load }, 'What grew, and why it is not reported'),
           r.watched ? null : h('a', { class: 'button', href: address('trends') }, 'What changed most'),
         )
       : null,

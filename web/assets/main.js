@@ -258,9 +258,10 @@ function live() {
   const e = document.getElementById('live');
   e.hidden = !data || (!data.live && !status);
   if (e.hidden) return;
-  const s = status;
-  e.replaceChildren(
-    h('b', {}, data.live ? '● Live' : 'Ended'),
+  const s = status,
+    on = data.live && data.report.ending === 'none';
+  const parts = [
+    h('b', {}, on ? '● Live' : 'Ended'),
     s
       ? h(
           'span',
@@ -268,7 +269,8 @@ function live() {
           `State: ${s.phase}. ${plural(s.collections, 'collection')}, ${bytes(s.live_bytes)} live, heapcam overhead ` +
             `${share(s.up_ns ? s.probe_ns / s.up_ns : 0)} of time, ${bytes(s.trace_bytes)} on disk.`,
         )
-      : h('span', { class: 'quiet' }, 'This page is updated while the recording grows.'),
+      : h('span', { class: 'quiet' },
+          on ? 'This page is updated while the recording grows.' : `How it ended: ${data.report.end}.`),
     h('span', { class: 'grow' }),
     data.can_freeze
       ? h(
@@ -282,7 +284,7 @@ function live() {
           'Save incident',
         )
       : null,
-    data.settle
+    data.settle && on
       ? h(
           'button',
           {
@@ -301,7 +303,8 @@ function live() {
           'Download recording',
         )
       : null,
-  );
+  ];
+  e.replaceChildren(...parts.filter(Boolean));
 }
 
 async function freeze() {

@@ -1,20 +1,5 @@
 // Overview: a summary of the recording, and its timeline, on which the reader selects collections.
-import {
-  h,
-  go,
-  address,
-  bytes,
-  count,
-  plural,
-  share,
-  span,
-  when,
-  clock,
-  facts,
-  frame,
-  prose,
-  term,
-} from './lib.js';
+import { h, go, address, bytes, count, plural, share, span, when, clock, facts, frame, prose, term } from './lib.js';
 import { draw, areasOf, overhead } from './timeline.js';
 import { name } from './ask.js';
 
@@ -57,6 +42,7 @@ function hero(data, storm) {
   const own = v?.site.find(f => !/^(java|javax|jdk|sun|com\.sun|kotlin|scala)\./.test(f.class)) || v?.site[0];
   const c = r.cost,
     stopped = c.probe_ns + c.sync_ns + c.walks_ns,
+    whole = r.sampling_known_until_ns === null, // what sampling took is known to the end
     all = r.verdicts.reduce((n, v) => n + v.share_of_growth, 0);
   return h(
     'section',
@@ -92,8 +78,12 @@ function hero(data, storm) {
             h(
               'span',
               { id: 'cost' },
-              `took ${share((stopped + c.sampling_ns) / c.span_ns)} of the time: ${span(stopped)} in pauses and ` +
-                `${span(c.sampling_ns)} for sampling. All GC pauses together took ` +
+              `took ${whole ? '' : 'at least '}${share((stopped + c.sampling_ns) / c.span_ns)} of the time: ` +
+                `${span(stopped)} in pauses` +
+                (whole || c.sampling_ns
+                  ? ` and ${whole ? '' : 'at least '}${span(c.sampling_ns)} for sampling. `
+                  : '. What sampling took is not recorded. ') +
+                `All GC pauses together took ` +
                 `${share(r.pause_ns / c.span_ns)} of the time.`,
               expensive(c),
             ),
@@ -198,6 +188,10 @@ export function show(main, data, params) {
     const charts = h('div', { id: 'early' });
     picked = h('div', { class: 'panel' });
     main.append(h('h2', { class: 'sr' }, 'Summary'), reading(data.headlines), charts, picked);
+    if (rows.length < 2) {
+      single(charts);
+      return null;
+    }
     line = draw(charts, data, params, rows, watched, choose);
     return update(data, params);
   }
@@ -230,7 +224,8 @@ export function show(main, data, params) {
   const charts = h('div', { id: 'timeline' });
   picked = h('div', { class: 'panel', id: 'picked', 'aria-live': 'polite' });
   main.append(charts, picked);
-  line = draw(charts, data, params, rows, watched, choose);
+  if (rows.length > 1) line = draw(charts, data, params, rows, watched, choose);
+  else single(charts);
   main.append(
     h('h3', {}, 'Recording'),
     facts([
@@ -259,6 +254,12 @@ export function show(main, data, params) {
   );
   main.append(table);
   return update(data, params);
+}
+
+// single takes the place of the charts of a recording with one collection.
+function single(charts) {
+  charts.append(h('p', { class: 'quiet' }, 'Charts over time need two collections. This recording has one.'));
+  picked.replaceChildren(one(rows[0]));
 }
 
 // sites is a table of the first allocation sites, which are estimates with their intervals.

@@ -99,17 +99,19 @@ export async function update(d, params) {
     shown = fields;
     showFieldError(null);
     const known = data.report.collections.filter(c => c.known).length;
-    box.head.textContent = t.collections.length
-      ? (t.left_out
-          ? `The ${count(t.rows.length)} groups of ${count(t.rows.length + t.left_out)} that changed most`
-          : plural(t.rows.length, 'group')) +
+    const rows = t.rows.filter(r => r.bytes.some(b => b !== r.bytes[0]) || r.objects?.some(n => n !== r.objects[0]));
+    const several = t.collections.length > 1;
+    box.head.textContent = several
+      ? (rows.length < t.rows.length || !t.left_out
+          ? `${count(rows.length)} of ${plural(t.rows.length + t.left_out, 'group')} changed`
+          : `The ${count(rows.length)} groups of ${count(rows.length + t.left_out)} that changed most`) +
         ` over ${plural(t.collections.length, 'collection')}` +
         (t.collections.length < known ? ` (${count(known)} have a known heap state)` : '') +
         `. First those that change steadily, the fastest first; then the largest changes.` +
         (t.exact ? ' All figures are exact.' : ' Figures marked ~ are estimated from samples.') +
         mayFill(t)
-      : unknown(data.report) || 'The heap state is not known after enough collections.';
-    if (!t.collections.length) {
+      : unknown(data.report) || 'A trend needs two collections whose heap state is known.';
+    if (!several) {
       box.table.replaceChildren();
       box.survival.hidden = true;
       return;
@@ -137,7 +139,7 @@ export async function update(d, params) {
           h(
             'tbody',
             {},
-            t.rows.map(r => {
+            rows.map(r => {
               const grown = r.last_bytes - r.first_bytes,
                 mark = r.estimated ? '~' : '';
               return h(

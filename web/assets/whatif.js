@@ -177,8 +177,8 @@ function table(r) {
           ? [['too small'], [bytes(p.heap), 1], [bytes(p.young), 1], [bytes(p.old), 1],
               ...Array.from({ length: 6 }, () => ['–', 1])]
           : [
-              [p.pareto ? 'none is better' : 'predicted', 0,
-                p.pareto ? 'No other one has both a smaller heap and less time in collections.' : null],
+              [p.pareto && c.fits ? 'no smaller heap is as fast' : 'predicted', 0,
+                p.pareto && c.fits ? 'No other one has both a smaller heap and less time in collections.' : null],
               [bytes(p.heap), 1], [bytes(p.young), 1], [bytes(p.old), 1],
               [count(p.young_collections.value), 1, interval(p.young_collections, count)],
               [count(p.full_collections.value), 1, interval(p.full_collections, count)],
