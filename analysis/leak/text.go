@@ -302,8 +302,8 @@ func (h *detector) proven(r *heap.Symbols, g *growth) ui.Flow {
 		what = "reference listing"
 	}
 	if g.once && g.queued {
-		return "The later of two collections of old space left more of them; the older ones are dead, as in a queue " +
-			"whose consumer is too slow, or in a cache whose contents vary."
+		return "The later of two collections of old space left more of them; the older ones are dead. More come than " +
+			"leave, as in a queue or a registry that empties too slowly, or in a cache whose contents vary."
 	}
 	at := ui.Flow(ui.Clock(collection.Wall(r, uint64(g.seenAt*1e9))))
 	if g.once {
@@ -321,11 +321,11 @@ func (v *Verdict) Proof() ui.Flow {
 	case v.queued && v.Kind == KindSuspect && v.seen != "":
 		return v.seen
 	case v.queued && v.Kind == KindSuspect:
-		return "The older objects are dead, and the array that holds the others grows, as in a queue whose consumer " +
-			"is too slow."
+		return "The older objects are dead, and the array that holds the others grows: more come than leave, as in a " +
+			"queue or a list that empties too slowly."
 	case v.queued:
-		return ui.Flowf("Each of %d collections of old space left more of them; the older ones are dead, as in a "+
-			"queue whose consumer is too slow.", v.Floors)
+		return ui.Flowf("Each of %d collections of old space left more of them; the older ones are dead. More come "+
+			"than leave, as in a queue or a registry that empties too slowly.", v.Floors)
 	case v.evicts != "":
 		return ui.Flowf("The objects live, but what holds them may be a cache that is not full yet. It has %s. "+
 			"Record until it stops to grow, or look up its limit: a leak goes on.", v.evicts)

@@ -272,10 +272,13 @@ func bounds(mark string, r analysis.Range) string {
 	return mark + ui.Bytes(r.Value)
 }
 
-// signed shows a change of bytes.
+// signed shows a change of bytes; 0 has no sign.
 func signed(n int64) string {
-	if n < 0 {
+	switch {
+	case n < 0:
 		return "−" + ui.Bytes(uint64(-n))
+	case n == 0:
+		return ui.Bytes(n)
 	}
 	return "+" + ui.Bytes(n)
 }

@@ -33,3 +33,12 @@ func TestDiffMarks(t *testing.T) {
 		}
 	}
 }
+
+// TestSigned: a change has a sign, and none has none.
+func TestSigned(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 1: "+1 B", -2048: "−2.0 KiB"} {
+		if got := signed(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
