@@ -51,7 +51,7 @@ func (s *Server) references(ctx context.Context) (*retention.Heap, error) {
 		}
 		refs := &s.cfg.References
 		of := reflisting.Sources{Heads: from(refs.Heads), Parts: from(refs.Parts), Defs: from(refs.Defs)}
-		h, err := retention.Load(of, 1<<64-1, s.cfg.Graphs, nil)
+		h, err := retention.Load(of, 1<<64-1, retention.Options{Kept: s.cfg.Graphs})
 		if failed != nil {
 			return nil, failed
 		}

@@ -1,6 +1,9 @@
 package graph
 
-import "github.com/heapcam/heapcam/trace/references"
+import (
+	"github.com/heapcam/heapcam/internal/room"
+	"github.com/heapcam/heapcam/trace/references"
+)
 
 // lastingLoaders are the class loaders of the JDK that are never unloaded, apart from the boot loader.
 var lastingLoaders = map[string]bool{
@@ -11,13 +14,19 @@ var lastingLoaders = map[string]bool{
 // addClasses gives objects a reference to the mirror of their class, as their last field, which no slot of the JVM has:
 // an object keeps its class alive, and with it the class loader, its other classes and their statics. Objects of
 // classes that are never unloaded get none: it would hold nothing.
-func addClasses(l *references.Listing) {
+func addClasses(r *room.Room, l *references.Listing) {
 	edge, n := classEdges(l)
 	if n == 0 {
 		return
 	}
 	to := uint64(len(l.Slots)) + n
-	l.Slots = append(l.Slots, make([]uint32, n)...)
+	if had := l.Slots; to > uint64(cap(had)) {
+		l.Slots = room.Make[uint32](r, int(to))
+		copy(l.Slots, had)
+		room.Free(r, had)
+	} else {
+		l.Slots = had[:to]
+	}
 	for i := len(l.Addr) - 1; i >= 0; i-- { // from the end, for all slots move up
 		from, end := l.First[i], l.First[i+1]
 		l.First[i+1] = to

@@ -33,7 +33,7 @@ func TestAddClasses(t *testing.T) {
 	b.Root(boot, references.Root{Kind: references.LoaderRoot})
 	before, l := b.Listing(), b.Listing()
 	l.Shapes = slices.Clone(l.Shapes)
-	addClasses(l)
+	addClasses(nil, l)
 	if err := l.Check(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,7 @@
 package graph
 
+import "github.com/heapcam/heapcam/internal/room"
+
 // dominate numbers the live objects in preorder of a depth-first search and finds their dominators by the algorithm
 // "semi-NCA" (Georgiadis, Linear-Time Algorithms for Dominators and Related Problems, 2005). Node 0 stands for all
 // roots together.
@@ -8,8 +10,9 @@ func (g *Graph) dominate() {
 	n := len(g.vertex)
 	start, from := g.predecessors(cells)
 	g.setNodes(cells)
+	room.Free(g.room, cells)
 	d := dominators{
-		ancestor: make([]uint32, n), best: make([]uint32, n), semi: make([]uint32, n), last: 0,
+		ancestor: room.Make[uint32](g.room, n), best: room.Make[uint32](g.room, n), semi: room.Make[uint32](g.room, n),
 	}
 	copy(d.ancestor, g.idom) // the tree of the search
 	for i := range d.best {
@@ -29,6 +32,9 @@ func (g *Graph) dominate() {
 			i = g.idom[i]
 		}
 		g.idom[v] = i
+	}
+	for _, a := range [][]uint32{d.ancestor, d.best, d.semi, start, from} {
+		room.Free(g.room, a)
 	}
 }
 
@@ -76,7 +82,7 @@ const MaxObjects = nodeMask - 1
 // cells makes the cells of all objects, without nodes.
 func (g *Graph) cells() (cells []cell, live int) {
 	class := [unreached + 1]uint32{0, 0, 1, 2, notLive, notLive, notLive}
-	cells = make([]cell, len(g.level))
+	cells = room.Make[cell](g.room, len(g.level))
 	for i, l := range g.level {
 		c := class[l]
 		cells[i].node = c << nodeBits
@@ -98,7 +104,7 @@ type cursor struct {
 func (g *Graph) search() []cell {
 	l := g.L
 	cells, live := g.cells()
-	g.vertex, g.idom = make([]uint32, 1, live+1), make([]uint32, 1, live+1)
+	g.vertex, g.idom = room.Make[uint32](g.room, live+1)[:1], room.Make[uint32](g.room, live+1)[:1]
 	var stack []cursor
 	enter := func(t, parent uint32) {
 		n := uint32(len(g.vertex))
@@ -160,7 +166,7 @@ func (g *Graph) descend(c *cursor, cells []cell) uint32 {
 // predecessors gives for each node the nodes that have an edge to it which counts: from[start[v]:start[v+1]].
 func (g *Graph) predecessors(cells []cell) (start, from []uint32) {
 	n := len(g.vertex)
-	start = make([]uint32, n+1)
+	start = room.Make[uint32](g.room, n+1)
 	sum := uint32(0)
 	for v := 1; v < n; v++ {
 		c := &cells[g.vertex[v]]
@@ -168,7 +174,7 @@ func (g *Graph) predecessors(cells []cell) (start, from []uint32) {
 		sum, c.edges = sum+c.edges, sum
 	}
 	start[n] = sum
-	from = make([]uint32, sum)
+	from = room.Make[uint32](g.room, int(sum))
 	put := func(c *cell, v uint32) {
 		from[c.edges] = v
 		c.edges++
@@ -197,7 +203,7 @@ func (g *Graph) predecessors(cells []cell) (start, from []uint32) {
 
 // setNodes keeps the node of each object.
 func (g *Graph) setNodes(cells []cell) {
-	g.node = make([]uint32, len(cells))
+	g.node = room.Make[uint32](g.room, len(cells))
 	for i := range cells {
 		g.node[i] = cells[i].node & nodeMask
 	}
@@ -206,7 +212,7 @@ func (g *Graph) setNodes(cells []cell) {
 // retain adds up the sizes from the leaves of the dominator tree. A dominator has a smaller number than what it
 // dominates. All objects together have fewer than 2^32 words.
 func (g *Graph) retain() {
-	g.size = make([]uint32, len(g.vertex))
+	g.size = room.Make[uint32](g.room, len(g.vertex))
 	for v := len(g.vertex) - 1; v > 0; v-- {
 		g.size[v] += g.L.Words[g.vertex[v]]
 		g.size[g.idom[v]] += g.size[v]

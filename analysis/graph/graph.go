@@ -9,13 +9,15 @@
 // Invariants: no function recurses, and none takes more memory than a fixed number of bytes an object, whatever the
 // listing says. A path that this package gives always leads through the dominators of its end.
 //
-// Memory: about 90 bytes an object at the peak with 2.5 slots an object, the listing included.
+// Memory: about 90 bytes an object at the peak with 2.5 slots an object, the listing included (PeakSize). If that is
+// more than there is, the arrays can be in a file that is mapped: package room.
 package graph
 
 import (
 	"errors"
 	"fmt"
 
+	"github.com/heapcam/heapcam/internal/room"
 	"github.com/heapcam/heapcam/trace/references"
 )
 
@@ -38,6 +40,7 @@ type Graph struct {
 	idom   []uint32          // by node: its dominator, 0: the roots together
 	size   []uint32          // by node: what it retains with itself, words
 	gone   map[uint32]bool   // cleaners that hold nothing but other cleaners; nil: all count
+	room   *room.Room        // where large arrays are; nil: in memory
 }
 
 // dangling is a slot that points at no listed object.
@@ -52,10 +55,15 @@ var ErrTooLarge = errors.New("the reference listing is too large for a graph")
 // Build makes a graph of a listing and takes it over: the slots are replaced. It calls progress, if it is not nil, with
 // the name of each step. Errors: of a listing that is not sound (references.Listing.Check), ErrTooLarge.
 func Build(l *references.Listing, progress func(step string)) (*Graph, error) {
+	return BuildIn(nil, l, progress)
+}
+
+// BuildIn is Build with the large arrays in r, which must not be closed as long as the graph is used. nil: in memory.
+func BuildIn(r *room.Room, l *references.Listing, progress func(step string)) (*Graph, error) {
 	if progress == nil {
 		progress = func(string) {}
 	}
-	g, err := follow(l, progress)
+	g, err := follow(r, l, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +77,7 @@ func Build(l *references.Listing, progress func(step string)) (*Graph, error) {
 // Levels gives for each object of a listing how it is reached, in less time and memory than Build, which it is like in
 // all else.
 func Levels(l *references.Listing) ([]Level, error) {
-	g, err := follow(l, func(string) {})
+	g, err := follow(nil, l, func(string) {})
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +121,7 @@ const (
 )
 
 // follow makes a graph without dominators.
-func follow(l *references.Listing, progress func(step string)) (*Graph, error) {
+func follow(r *room.Room, l *references.Listing, progress func(step string)) (*Graph, error) {
 	progress("checking the listing")
 	if err := l.Check(); err != nil {
 		return nil, err
@@ -122,13 +130,14 @@ func follow(l *references.Listing, progress func(step string)) (*Graph, error) {
 	if len(l.Addr) > MaxObjects || uint64(len(l.Slots))+uint64(len(l.Addr))+uint64(len(l.Roots)) >= uint64(dangling) {
 		return nil, fmt.Errorf("%w: %d objects, %d slots", ErrTooLarge, len(l.Addr), len(l.Slots))
 	}
-	addClasses(l)
-	g := &Graph{L: l, Dangling: map[uint32]uint64{}}
+	addClasses(r, l)
+	g := &Graph{L: l, Dangling: map[uint32]uint64{}, room: r}
 	g.setLoose()
 	progress("resolving the references")
-	places := newPlaces(l.Addr)
+	places := newPlaces(r, l.Addr)
 	places.resolve(l.Slots)
 	g.setRoots(places)
+	room.Free(r, places.group)
 	progress("following the references")
 	g.reach()
 	return g, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/heapcam/heapcam/internal/room"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace/references"
 )
@@ -65,7 +66,7 @@ const (
 // and threads, which hold unrelated things, the set is divided.
 func (g *Graph) Holders(set []Member) *Held {
 	h := &Held{Objects: len(set), Missing: g.L.Missing}
-	f := &finder{g: g, sum: make([]float64, len(g.vertex)), heavy: make([]uint32, len(g.vertex))}
+	f := &finder{g: g, sum: room.Make[float64](g.room, len(g.vertex)), heavy: room.Make[uint32](g.room, len(g.vertex))}
 	for _, m := range set {
 		h.Weight += m.Weight
 		switch n := g.node[m.Object]; {
@@ -177,7 +178,7 @@ func (f *finder) descend(v uint32) uint32 {
 
 // assign gives each member to the part nearest above it.
 func (f *finder) assign() {
-	owner := make([]uint32, len(f.sum)) // by node: its part
+	owner := room.Make[uint32](f.g.room, len(f.sum)) // by node: its part
 	for i, p := range f.parts {
 		owner[p.node] = uint32(i)
 	}

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 
+	"github.com/heapcam/heapcam/internal/room"
 	"github.com/heapcam/heapcam/trace/references"
 )
 
@@ -118,10 +119,10 @@ func (k *keeper) bytes(b []byte) {
 	}
 }
 
-// Read reads what Write wrote: size bytes. It makes no more memory than a file of that size can fill. Errors: ErrKept,
-// and those of r.
-func Read(r io.Reader, size int64) (*Graph, error) {
-	k := &keptReader{r: r, sum: crc32.New(castagnoli)}
+// Read reads what Write wrote: size bytes. It makes no more memory than a file of that size can fill, for large arrays
+// in to (BuildIn). Errors: ErrKept, and those of r.
+func Read(to *room.Room, r io.Reader, size int64) (*Graph, error) {
+	k := &keptReader{r: r, sum: crc32.New(castagnoli), room: to}
 	head := k.bytes(keptHead)
 	if k.err != nil {
 		return nil, k.err
@@ -139,7 +140,7 @@ func Read(r io.Reader, size int64) (*Graph, error) {
 	case size < 0 || uint64(size) != keptHead+keptEnd+meta+n*keptObject+slots*keptSlot+nodes*keptNode:
 		return nil, fmt.Errorf("%w: %d bytes", ErrKept, size)
 	}
-	g := &Graph{L: &references.Listing{}}
+	g := &Graph{L: &references.Listing{}, room: to}
 	if err := g.setMeta(k.bytes(int(meta))); err != nil {
 		return nil, err
 	}
@@ -163,10 +164,11 @@ func Read(r io.Reader, size int64) (*Graph, error) {
 
 // keptReader reads columns. Its first error stays.
 type keptReader struct {
-	r   io.Reader
-	sum hash.Hash32
-	b   [keptChunk]byte
-	err error
+	r    io.Reader
+	room *room.Room
+	sum  hash.Hash32
+	b    [keptChunk]byte
+	err  error
 }
 
 // fill fills b.
@@ -184,7 +186,7 @@ func (k *keptReader) fill(b []byte) {
 }
 
 func (k *keptReader) bytes(n int) []byte {
-	b := make([]byte, n)
+	b := room.Make[byte](k.room, n)
 	k.fill(b)
 	return b
 }
@@ -198,7 +200,7 @@ func (k *keptReader) chunk(left int) []byte {
 
 // column gives n numbers behind so many zeros.
 func (k *keptReader) column(n, zeros int) []uint32 {
-	c := make([]uint32, n+zeros)
+	c := room.Make[uint32](k.room, n+zeros)
 	for to := c[zeros:]; len(to) > 0 && k.err == nil; {
 		b := k.chunk(len(to))
 		for i := range len(b) / 4 {
@@ -211,7 +213,7 @@ func (k *keptReader) column(n, zeros int) []uint32 {
 
 // wide is column with one zero, of 64 bits.
 func (k *keptReader) wide(n int) []uint64 {
-	c := make([]uint64, n+1)
+	c := room.Make[uint64](k.room, n+1)
 	for to := c[1:]; len(to) > 0 && k.err == nil; {
 		b := k.chunk(len(to))
 		for i := range len(b) / 4 {
@@ -283,7 +285,7 @@ func (g *Graph) checkParents() error {
 // setTree makes the nodes of objects. Each live object must have one, and each dominator must be before what it
 // dominates.
 func (g *Graph) setTree() error {
-	g.node = make([]uint32, len(g.L.Addr))
+	g.node = room.Make[uint32](g.room, len(g.L.Addr))
 	for v := 1; v < len(g.vertex); v++ {
 		o := g.vertex[v]
 		if uint64(o) >= uint64(len(g.node)) || g.node[o] != 0 || !g.Live(int(o)) || g.idom[v] >= uint32(v) {

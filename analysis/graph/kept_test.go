@@ -47,7 +47,7 @@ func TestKept(t *testing.T) {
 	if n := int64(len(b)); n < g.KeptSize() || n > g.KeptSize()+100_000 {
 		t.Errorf("%d bytes, expected about %d", n, g.KeptSize())
 	}
-	got, err := Read(bytes.NewReader(b), int64(len(b)))
+	got, err := Read(nil, bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = kept(t, empty)
-	if got, err = Read(bytes.NewReader(b), int64(len(b))); err != nil || got.Objects() != 0 {
+	if got, err = Read(nil, bytes.NewReader(b), int64(len(b))); err != nil || got.Objects() != 0 {
 		t.Fatal(err)
 	}
 }
@@ -79,19 +79,19 @@ func TestKeptDamaged(t *testing.T) {
 		}
 		bad := bytes.Clone(b)
 		bad[at] ^= 1 << (at % 8)
-		if _, err := Read(bytes.NewReader(bad), int64(len(bad))); !errors.Is(err, ErrKept) {
+		if _, err := Read(nil, bytes.NewReader(bad), int64(len(bad))); !errors.Is(err, ErrKept) {
 			t.Fatalf("byte %d: %v", at, err)
 		}
-		if _, err := Read(bytes.NewReader(b[:at]), int64(len(b))); !errors.Is(err, ErrKept) {
+		if _, err := Read(nil, bytes.NewReader(b[:at]), int64(len(b))); !errors.Is(err, ErrKept) {
 			t.Fatalf("%d bytes: %v", at, err)
 		}
 	}
 	b[8]++
-	if _, err := Read(bytes.NewReader(resummed(b)), int64(len(b))); !errors.Is(err, ErrKept) {
+	if _, err := Read(nil, bytes.NewReader(resummed(b)), int64(len(b))); !errors.Is(err, ErrKept) {
 		t.Fatal(err)
 	}
 	failed := errors.New("disk")
-	if _, err := Read(io.MultiReader(bytes.NewReader(b[:20]), failing{failed}), int64(len(b))); err != failed {
+	if _, err := Read(nil, io.MultiReader(bytes.NewReader(b[:20]), failing{failed}), int64(len(b))); err != failed {
 		t.Fatal(err)
 	}
 	if err := sample(t).Write(failing{failed}); err != failed {
@@ -167,7 +167,7 @@ func FuzzKept(f *testing.F) {
 			}
 		}
 		b = resummed(b)
-		if g, err := Read(bytes.NewReader(b), int64(len(b))); err == nil {
+		if g, err := Read(nil, bytes.NewReader(b), int64(len(b))); err == nil {
 			askAll(t, g)
 		} else if !errors.Is(err, ErrKept) {
 			t.Fatal(err)

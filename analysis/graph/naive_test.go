@@ -127,7 +127,7 @@ func genListing(t *rapid.T) *references.Listing {
 func TestAgainstNaive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := genListing(t)
-		addClasses(l)
+		addClasses(nil, l)
 		n := newNaive(l)
 		g, err := Build(l, nil)
 		if err != nil {

@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"runtime"
 	"sync"
+
+	"github.com/heapcam/heapcam/internal/room"
 )
 
 // places finds the object at an address: one bit a word, and for each 64 of them the number of objects before. Only
@@ -25,7 +27,7 @@ const (
 )
 
 // newPlaces makes places of ascending word indices.
-func newPlaces(addr []uint32) *places {
+func newPlaces(r *room.Room, addr []uint32) *places {
 	p := &places{}
 	if len(addr) == 0 {
 		return p
@@ -40,7 +42,7 @@ func newPlaces(addr []uint32) *places {
 			p.page[k] = pages
 		}
 	}
-	p.group = make([]group, int(pages)*pageGroups)
+	p.group = room.Make[group](r, int(pages)*pageGroups)
 	at := -1
 	for i, a := range addr {
 		k := int(p.page[a>>pageShift]-1)*pageGroups + int(a>>groupShift%pageGroups)

@@ -1,6 +1,9 @@
 package graph
 
-import "github.com/heapcam/heapcam/trace/references"
+import (
+	"github.com/heapcam/heapcam/internal/room"
+	"github.com/heapcam/heapcam/trace/references"
+)
 
 // Levels of reach. What running frames alone hold is found after what lasts, so that a path leads through a frame only
 // where there is no other; for all else both levels are one.
@@ -46,11 +49,12 @@ type step struct{ to, parent uint32 }
 // smallest level. It goes breadth first, level by level.
 func (g *Graph) reach() {
 	n := len(g.L.Addr)
-	g.level, g.parent = make([]uint8, n), make([]uint32, n)
+	g.level, g.parent = room.Make[uint8](g.room, n), room.Make[uint32](g.room, n)
 	for i := range g.level {
 		g.level[i] = unreached
 	}
-	queue := make([]uint32, 0, n)
+	all := room.Make[uint32](g.room, n)
+	queue := all[:0] // it never has more
 	var waiting [unreached][]step
 	for r, to := range g.target {
 		l := rootLevel(g.roots[r])
@@ -69,6 +73,7 @@ func (g *Graph) reach() {
 			queue = g.follow(queue[done], l, queue, &waiting)
 		}
 	}
+	room.Free(g.room, all)
 }
 
 // follow appends what object v, of level l, newly reaches at this level to queue; the rest waits.

@@ -11,6 +11,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/graph"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/heap/reflisting"
+	"github.com/heapcam/heapcam/internal/room"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace/references"
 )
@@ -25,13 +26,27 @@ type Heap struct {
 
 // Kept gives graphs of a recording that were kept earlier.
 type Kept interface {
-	// Get gives the graph of a listing, nil if none was kept. The listing has so many objects.
-	Get(listing, objects uint64) *graph.Graph
+	// Get gives the graph of a listing, nil if none was kept. The listing has so many objects. Large arrays are in r.
+	Get(r *room.Room, listing, objects uint64) *graph.Graph
 }
 
-// Load reads the newest reference listing of a recording that is not newer than collection gc. It takes the graph from
-// kept, if kept is not nil and has it. Errors: reflisting.ErrNone, those of reflisting.Read and graph.Build.
-func Load(of reflisting.Sources, gc uint64, kept Kept, progress func(step string)) (*Heap, error) {
+// Options are for Load. The zero value makes each graph anew, in memory.
+type Options struct {
+	// Kept has graphs that were kept; nil: none.
+	Kept Kept
+	// Room gives a place for the arrays of a graph of so many objects and slots. The room must stay as long as the Heap
+	// is used. nil, and a nil room: memory.
+	Room func(objects, slots uint64) *room.Room
+	// Progress gets the name of each step; nil: nobody asks.
+	Progress func(step string)
+}
+
+// Load reads the newest reference listing of a recording that is not newer than collection gc. Errors:
+// reflisting.ErrNone, those of reflisting.Read and graph.Build.
+func Load(of reflisting.Sources, gc uint64, o Options) (*Heap, error) {
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
 	all, err := reflisting.Find(of.Heads())
 	if err != nil {
 		return nil, err
@@ -40,22 +55,24 @@ func Load(of reflisting.Sources, gc uint64, kept Kept, progress func(step string
 	if err != nil {
 		return nil, err
 	}
-	if kept != nil {
-		if progress != nil {
-			progress("looking for the graph in the cache folder")
-		}
-		if g := kept.Get(about.Number, about.Objects); g != nil {
+	var r *room.Room
+	if o.Room != nil {
+		r = o.Room(about.Objects, about.Slots)
+	}
+	if o.Kept != nil {
+		o.Progress("looking for the graph in the cache folder")
+		if g := o.Kept.Get(r, about.Number, about.Objects); g != nil {
 			names, err := reflisting.Names(of.Defs())
 			if err == nil && g.L.Base == names.JVM.HeapBase {
 				return &Heap{g, names, about, true}, nil
 			}
 		}
 	}
-	l, names, err := reflisting.Read(of.Parts(), about.Number)
+	l, names, err := reflisting.ReadIn(r, of.Parts(), about.Number)
 	if err != nil {
 		return nil, err
 	}
-	g, err := graph.Build(l, progress)
+	g, err := graph.BuildIn(r, l, o.Progress)
 	if err != nil {
 		return nil, err
 	}

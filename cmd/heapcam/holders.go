@@ -85,7 +85,8 @@ func (o *retaining) load(rec *ringstore.Recording) (*retention.Heap, error) {
 	keepSmall(graphGrowth)
 	of := &listingSources{rec: rec}
 	defer of.close()
-	h, err := retention.Load(of.sources(), gc, newGraphCache(rec.Path), ui.NewProgress("reading the references").Step)
+	h, err := retention.Load(of.sources(), gc, retention.Options{Kept: newGraphCache(rec.Path), Room: roomForGraph,
+		Progress: ui.NewProgress("reading the references").Step})
 	of.warn()
 	switch {
 	case errors.Is(err, reflisting.ErrNone):

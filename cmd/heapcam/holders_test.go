@@ -67,7 +67,7 @@ func shop(t *testing.T, evil string) (dir string, orders []int, l *references.Li
 func stored(t *testing.T, blocks []trace.Block, apart bool) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	s, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 4 << 20},
+	s, _, err := ringstore.Open(ringstore.Config{Dir: dir, MaxTraceSize: 64 << 20},
 		ringstore.Identity{Session: strings.Repeat("0", 32), Name: "x"})
 	if err != nil {
 		t.Fatal(err)

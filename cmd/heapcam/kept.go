@@ -10,6 +10,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis/graph"
 	"github.com/heapcam/heapcam/analysis/retention"
+	"github.com/heapcam/heapcam/internal/room"
 	"github.com/heapcam/heapcam/ringstore/vfs"
 )
 
@@ -45,7 +46,7 @@ func (c *graphCache) file(listing uint64) (string, bool) {
 }
 
 // Get gives the graph of a listing of so many objects, nil if it cannot. A file that is damaged is removed.
-func (c *graphCache) Get(listing, objects uint64) *graph.Graph {
+func (c *graphCache) Get(r *room.Room, listing, objects uint64) *graph.Graph {
 	name, ok := c.file(listing)
 	if !ok {
 		return nil
@@ -59,7 +60,7 @@ func (c *graphCache) Get(listing, objects uint64) *graph.Graph {
 	if err != nil || !st.Mode().IsRegular() || st.Size() > c.limits.all {
 		return nil
 	}
-	g, err := graph.Read(f, st.Size())
+	g, err := graph.Read(r, f, st.Size())
 	if errors.Is(err, graph.ErrKept) || err == nil && uint64(g.Objects()) != objects {
 		_ = os.Remove(name)
 		return nil
@@ -70,6 +71,31 @@ func (c *graphCache) Get(listing, objects uint64) *graph.Graph {
 	now := time.Now()
 	_ = os.Chtimes(name, now, now) // sweep removes the least recently used
 	return g
+}
+
+// roomForGraph gives a file of the cache folder for the arrays of a graph that is larger than the memory that is left.
+// nil: memory, because there is enough, or no file of that size can be made. The file is gone when this process ends.
+func roomForGraph(objects, slots uint64) *room.Room {
+	left := room.Left()
+	if left < 0 || graph.PeakSize(objects, slots) <= uint64(left) {
+		return nil
+	}
+	return roomIn(ownIndex().dir, int64(graph.FileSize(objects, slots)))
+}
+
+// roomIn gives a file of so many bytes in dir, if it takes half of the free space at most.
+func roomIn(dir string, size int64) *room.Room {
+	if dir == "" || os.MkdirAll(dir, 0o700) != nil {
+		return nil
+	}
+	if free, err := vfs.OS.Free(dir); err != nil || size > free/2 {
+		return nil
+	}
+	r, err := room.New(dir, size)
+	if err != nil {
+		return nil
+	}
+	return r
 }
 
 // Keep keeps the graph of h, unless it is from here, or too small or too large. That it cannot is no error.

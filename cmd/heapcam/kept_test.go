@@ -24,7 +24,7 @@ func answers(t *testing.T, c *graphCache) (text string, h *retention.Heap) {
 	defer rec.Close()
 	of := &listingSources{rec: rec}
 	defer of.close()
-	if h, err = retention.Load(of.sources(), 1<<64-1, c, nil); err != nil {
+	if h, err = retention.Load(of.sources(), 1<<64-1, retention.Options{Kept: c}); err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer

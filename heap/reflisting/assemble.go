@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/heapcam/heapcam/heap/symbols"
+	"github.com/heapcam/heapcam/internal/room"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/references"
 )
@@ -25,6 +26,7 @@ type assembler struct {
 	names  *symbols.Table
 	unpack *references.Unpacker
 	l      *references.Listing
+	room   *room.Room
 	about  trace.References
 	next   uint64
 
@@ -50,8 +52,8 @@ type object struct {
 	addr, words, typ, length uint32
 }
 
-func newAssembler(names *symbols.Table) *assembler {
-	return &assembler{names: names, unpack: references.NewUnpacker(names.Sizes()), next: 1,
+func newAssembler(r *room.Room, names *symbols.Table) *assembler {
+	return &assembler{room: r, names: names, unpack: references.NewUnpacker(names.Sizes()), next: 1,
 		class: map[uint32]*trace.RefClass{}, ofType: map[uint32]*trace.RefClass{},
 		fields: map[uint32][]trace.RefField{}, extra: map[uint32][]trace.RefExtra{}, shapes: map[shapeKey]uint32{},
 		l: &references.Listing{First: []uint64{0}}}
@@ -69,6 +71,7 @@ func (a *assembler) add(p *trace.RefPart) error {
 			a.l.Missing = strings.Split(p.About.Missing, "\n")
 		}
 		a.l.Collection, a.l.Base = p.About.GC, a.names.JVM.HeapBase
+		a.makeRoom()
 	}
 	for i := range p.Classes {
 		c := &p.Classes[i]
@@ -99,6 +102,21 @@ func (a *assembler) add(p *trace.RefPart) error {
 		}
 	}
 	return a.take(nil)
+}
+
+// makeRoom makes the columns in the room at once, as far as it has space. Without a room they grow.
+func (a *assembler) makeRoom() {
+	l, n := a.l, a.about.Objects
+	if a.room == nil || len(l.Addr) > 0 || n > references.MaxWord {
+		return
+	}
+	for _, c := range []*[]uint32{&l.Addr, &l.Code, &l.Words} {
+		*c = room.TryMake[uint32](a.room, n)[:0]
+	}
+	l.Slots = room.TryMake[uint32](a.room, a.about.Slots)[:0]
+	if first := room.TryMake[uint64](a.room, n+1); first != nil {
+		l.First = first[:1]
+	}
 }
 
 // list takes in list tokens.
@@ -303,9 +321,9 @@ func (a *assembler) sort() {
 		return
 	}
 	slices.SortFunc(runs, func(x, y run) int { return cmp.Compare(l.Addr[x.from], l.Addr[y.from]) })
-	s := references.Listing{Addr: make([]uint32, 0, len(l.Addr)), Code: make([]uint32, 0, len(l.Addr)),
-		Words: make([]uint32, 0, len(l.Addr)), First: append(make([]uint64, 0, len(l.First)), 0),
-		Slots: make([]uint32, 0, len(l.Slots))}
+	column := func(n int) []uint32 { return room.Make[uint32](a.room, n)[:0] }
+	s := references.Listing{Addr: column(len(l.Addr)), Code: column(len(l.Addr)), Words: column(len(l.Addr)),
+		First: room.Make[uint64](a.room, len(l.First))[:1], Slots: column(len(l.Slots))}
 	for _, r := range runs {
 		s.Addr, s.Code = append(s.Addr, l.Addr[r.from:r.to]...), append(s.Code, l.Code[r.from:r.to]...)
 		s.Words = append(s.Words, l.Words[r.from:r.to]...)
@@ -315,5 +333,9 @@ func (a *assembler) sort() {
 		}
 		s.Slots = append(s.Slots, l.Slots[l.First[r.from]:l.First[r.to]]...)
 	}
+	for _, c := range [][]uint32{l.Addr, l.Code, l.Words, l.Slots} {
+		room.Free(a.room, c)
+	}
+	room.Free(a.room, l.First)
 	l.Addr, l.Code, l.Words, l.First, l.Slots = s.Addr, s.Code, s.Words, s.First, s.Slots
 }

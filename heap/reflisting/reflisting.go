@@ -11,6 +11,7 @@ import (
 	"io"
 
 	"github.com/heapcam/heapcam/heap/symbols"
+	"github.com/heapcam/heapcam/internal/room"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/references"
 )
@@ -130,8 +131,13 @@ func Choose(all []About, gc uint64) (About, error) {
 // Read puts a listing together. names has what the recording defines up to its end. Errors: references.ErrIncomplete,
 // references.ErrCorrupt, and those of decoding.
 func Read(src Source, number uint64) (l *references.Listing, names *symbols.Table, err error) {
+	return ReadIn(nil, src, number)
+}
+
+// ReadIn is Read with the columns in r, which must not be closed as long as they are used. nil: in memory.
+func ReadIn(r *room.Room, src Source, number uint64) (l *references.Listing, names *symbols.Table, err error) {
 	names = symbols.New()
-	a := newAssembler(names)
+	a := newAssembler(r, names)
 	done := errors.New("done")
 	err = each(src, func(b trace.Block) error {
 		switch b.Kind {

@@ -157,7 +157,7 @@ func own(s *references.Shape) (n int) {
 
 // parts makes the reference listing, with few objects a part.
 func (e *encoder) parts() (parts []*trace.RefPart) {
-	const perPart = 7
+	perPart := max(7, len(e.l.Addr)/1000) // few in small listings: to try what is in two parts
 	l := e.l
 	head := &trace.RefPart{HasAbout: true, About: trace.References{Ticket: 1, GC: 1, Time: 2e9, Dur: 5e6, Probe: 4e6,
 		Objects: uint64(len(l.Addr)), Slots: uint64(len(l.Slots)), NumRoots: uint64(len(l.Roots)),
