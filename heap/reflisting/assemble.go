@@ -36,8 +36,10 @@ type assembler struct {
 	extra   map[uint32][]trace.RefExtra // by the object that has them
 	roots   []trace.RefRoot
 	shapes  map[shapeKey]uint32
-	pending []object // whose slots have not come yet
-	slots   []byte   // that have come, of the first of pending
+	usual   [512]usual      // by the last bits of the type
+	extras  [1 << 10]uint64 // a bit for some of the objects in extra, and for others with the same hash
+	pending []object        // whose slots have not come yet
+	slots   []byte          // that have come, of the first of pending
 	objects uint64
 }
 
@@ -46,6 +48,14 @@ type shapeKey struct {
 	typ, of, slots uint32
 	mirror         bool
 	kind           references.Kind
+}
+
+// usual is what all objects of a type have in common that have no extra references, unless they are mirrors or chunks.
+type usual struct {
+	typ, code uint32
+	slots     int
+	known     bool
+	array     bool // the slots are the elements
 }
 
 type object struct {
@@ -78,6 +88,7 @@ func (a *assembler) add(p *trace.RefPart) error {
 		a.class[uint32(c.ID)] = c
 		if c.Type != 0 {
 			a.ofType[uint32(c.Type)] = c
+			a.usual[c.Type%uint64(len(a.usual))].known = false
 		}
 	}
 	for _, f := range p.Fields {
@@ -85,6 +96,7 @@ func (a *assembler) add(p *trace.RefPart) error {
 	}
 	for _, e := range p.Extra {
 		a.extra[uint32(e.From)] = append(a.extra[uint32(e.From)], e)
+		*a.extraBit(uint32(e.From)) |= 1 << (e.From % 64)
 	}
 	a.roots = append(a.roots, p.Roots...)
 	for _, blob := range p.Lists {
@@ -156,8 +168,28 @@ func (a *assembler) take(more []byte) error {
 	return nil
 }
 
+// extraBit gives the word with the bit of an object, the last bits of whose address say which.
+func (a *assembler) extraBit(addr uint32) *uint64 { return &a.extras[addr*2654435761>>22] }
+
 // object makes an object of the slots at the start of s, and gives how many bytes it took; false: some are missing.
 func (a *assembler) object(o *object, s []byte) (n int, ok bool) {
+	u := &a.usual[o.typ%uint32(len(a.usual))]
+	if !u.known || u.typ != o.typ || *a.extraBit(o.addr)>>(o.addr%64)&1 != 0 {
+		return a.unusual(o, s, u)
+	}
+	slots := u.slots
+	if u.array {
+		slots = int(o.length)
+	}
+	if n = 4 * slots; len(s) < n {
+		return 0, false
+	}
+	a.put(o, u.code, s[:n], nil)
+	return n, true
+}
+
+// unusual is object for all objects, and keeps in u what it finds.
+func (a *assembler) unusual(o *object, s []byte, u *usual) (n int, ok bool) {
 	c := a.ofType[o.typ]
 	key := shapeKey{typ: o.typ}
 	slots, numbers := 0, 0
@@ -192,9 +224,20 @@ func (a *assembler) object(o *object, s []byte) (n int, ok bool) {
 		l.Shapes = append(l.Shapes, a.shape(key, c, slots))
 		a.shapes[key] = code
 	}
-	l.Slots = roomFor(l.Slots, slots+len(extra), a.about.Slots)
-	for k := range slots {
-		l.Slots = append(l.Slots, trace.RefSlot(s, numbers+k))
+	if numbers == 0 && len(extra) == 0 {
+		*u = usual{o.typ, code, slots, true, c != nil && c.Kind == trace.RefObjArray}
+	}
+	a.put(o, code, s[4*numbers:n], extra)
+	return n, true
+}
+
+// put appends an object with the slots of s.
+func (a *assembler) put(o *object, code uint32, s []byte, extra []trace.RefExtra) {
+	l, n := a.l, len(s)/4
+	at := len(l.Slots)
+	l.Slots = slices.Grow(roomFor(l.Slots, n+len(extra), a.about.Slots), n)[:at+n]
+	for k := range n {
+		l.Slots[at+k] = trace.RefSlot(s, k)
 	}
 	for _, e := range extra {
 		l.Slots = append(l.Slots, uint32(e.To)+1)
@@ -204,14 +247,16 @@ func (a *assembler) object(o *object, s []byte) (n int, ok bool) {
 	l.Addr, l.Code, l.Words = append(l.Addr, o.addr), append(l.Code, code), append(l.Words, o.words)
 	l.First = append(roomFor(l.First, 1, of+1), uint64(len(l.Slots)))
 	a.objects++
-	return n, true
 }
 
+// atOnce is how many values are made at once for what a recording claims: memory that is not written takes none.
+const atOnce = 1 << 22
+
 // roomFor gives s room for n more values. If it has none, and a quarter of what all will be, it gets room for all: to
-// grow step by step takes up to twice the memory. Nothing else is made for what a recording claims.
+// grow step by step takes up to twice the memory. Beyond atOnce, nothing else is made for what a recording claims.
 func roomFor[T any](s []T, n int, all uint64) []T {
 	have := uint64(len(s))
-	if len(s)+n <= cap(s) || all < have+uint64(n) || have < all/4 {
+	if len(s)+n <= cap(s) || all < have+uint64(n) || have < all/4 && all > atOnce {
 		return s
 	}
 	return slices.Grow(s, int(all-have))

@@ -2,6 +2,7 @@ package reflisting
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
 	"testing"
@@ -135,5 +136,52 @@ func TestClassNumbers(t *testing.T) {
 	}
 	if n := l.Shape(a).Class; n == 0 || l.Shape(m).Class != n || l.Shape(other).Class == n {
 		t.Errorf("numbers %d, %d, %d", n, l.Shape(m).Class, l.Shape(other).Class)
+	}
+}
+
+// TestManyTypes: objects of types whose numbers end alike, and those with references of loaders and classes in between,
+// keep their own shapes and slots.
+func TestManyTypes(t *testing.T) {
+	b := referencestest.New()
+	b.Class("[Ljava/lang/Object;")
+	b.Class("app/ClassLoader", "parent")
+	fields := []string{"a", "b", "c"}
+	const types = 1100
+	for i := range types {
+		b.Class(fmt.Sprintf("app/C%d", i), fields[:i%4]...)
+	}
+	before := -1
+	for round := range 3 {
+		for i := range types {
+			o := b.New(fmt.Sprintf("app/C%d", (i*37+round)%types))
+			if n := (i*37 + round) % types % 4; n > 0 && before >= 0 {
+				b.Set(o, fields[n-1], before)
+			}
+			before = o
+			if i%100 == 0 {
+				b.New("app/ClassLoader") // of no classes
+				l, m := b.New("app/ClassLoader"), b.Mirror(fmt.Sprintf("app/C%d", i), "x")
+				b.Add(l, m)
+				b.Add(b.New("[Ljava/lang/Object;"), l, m, before)
+			}
+		}
+	}
+	want, all := b.Listing(), blocks(b.Blocks())
+	got, _, err := Read(&all, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.Addr, want.Addr) || !reflect.DeepEqual(got.Words, want.Words) ||
+		!reflect.DeepEqual(got.First, want.First) || !reflect.DeepEqual(got.Slots, want.Slots) {
+		t.Error("other columns")
+	}
+	for i := range want.Addr {
+		g, w := got.Shape(i), *want.Shape(i)
+		if w.Kind == references.Loader && len(want.Of(i)) == 1 { // only its classes say that it is one
+			w.Kind = references.Instance
+		}
+		if g.Name != w.Name || g.Kind != w.Kind || g.Of != w.Of || len(g.Fields) != len(w.Fields) {
+			t.Fatalf("object %d: got %+v, want %+v", i, g, w)
+		}
 	}
 }

@@ -441,7 +441,12 @@ func (k *Unpacker) Unpack(p *trace.RefPart) ([][]byte, error) {
 }
 
 func (c *unpacked) next(addr, before uint32) uint32 {
-	v := c.r.u(1 << 36)
+	var v uint64
+	if b := c.r.b; len(b) > 0 && b[0] < 0x80 { // nearly always
+		v, c.r.b = uint64(b[0]), b[1:]
+	} else {
+		v = c.r.u(1 << 36)
+	}
 	if v == 0 {
 		return 0
 	}
