@@ -45,16 +45,11 @@ func (h *detector) candidates(r *heap.Symbols) []candidate {
 	}
 	methods, lines := map[line][]sites.Key{}, map[line]int{}
 	group := func(ks []sites.Key, wide bool) {
-		if len(ks) < 2 {
+		if len(ks) < 2 ||
+			wide && slices.ContainsFunc(ks, func(k sites.Key) bool { return h.Sites[k].Lasts() > ownSamples }) {
 			return
 		}
-		slices.SortFunc(ks, func(a, b sites.Key) int {
-			return cmp.Or(cmp.Compare(h.Sites[b].LiveBytes, h.Sites[a].LiveBytes), cmp.Compare(a.Frame, b.Frame),
-				cmp.Compare(a.Class.Name, b.Class.Name), cmp.Compare(a.Class.Loader, b.Class.Loader))
-		})
-		if wide && slices.ContainsFunc(ks, func(k sites.Key) bool { return h.Sites[k].Lasts() > ownSamples }) {
-			return
-		}
+		h.largestFirst(ks)
 		if s := h.Sum(ks); s.Lasts() >= minSamples {
 			all = append(all, candidate{key: ks[0], members: ks, wide: wide, s: s})
 		}
@@ -80,6 +75,28 @@ func (h *detector) candidates(r *heap.Symbols) []candidate {
 			cmp.Compare(a.key.Class.Loader, b.key.Class.Loader), cmp.Compare(len(a.members), len(b.members)))
 	})
 	return all
+}
+
+// largestFirst sorts keys of sites by their live bytes.
+func (h *detector) largestFirst(ks []sites.Key) {
+	type sized struct {
+		k    sites.Key
+		live float64
+	}
+	all := make([]sized, len(ks)) // to look a site up for each comparison would take longer than to sort
+	for i, k := range ks {
+		all[i] = sized{k, float64(h.Sites[k].LiveBytes)}
+	}
+	slices.SortFunc(all, func(a, b sized) int {
+		if a.live != b.live {
+			return cmp.Compare(b.live, a.live)
+		}
+		return cmp.Or(cmp.Compare(a.k.Frame, b.k.Frame), cmp.Compare(a.k.Class.Name, b.k.Class.Name),
+			cmp.Compare(a.k.Class.Loader, b.k.Class.Loader))
+	})
+	for i, x := range all {
+		ks[i] = x.k
+	}
 }
 
 // single leaves of a group of sites and its members those that say more: the members if they explain the group, else

@@ -156,7 +156,10 @@ func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count,
 		classes = append(classes, k.Class)
 	}
 	slices.SortFunc(all, func(a, b keyed) int {
-		return cmp.Or(cmp.Compare(b.t.figureBytes, a.t.figureBytes), cmp.Compare(a.k.Class.Name, b.k.Class.Name),
+		if a.t.figureBytes != b.t.figureBytes { // names take longer to compare
+			return cmp.Compare(b.t.figureBytes, a.t.figureBytes)
+		}
+		return cmp.Or(cmp.Compare(a.k.Class.Name, b.k.Class.Name),
 			cmp.Compare(a.k.Class.Loader, b.k.Class.Loader), cmp.Compare(a.k.Frame, b.k.Frame))
 	})
 	for c := range have {
