@@ -354,6 +354,11 @@ func (s *Server) timeline(ctx context.Context) *timeline {
 		return nil
 	}
 	t, _ := s.data.timelines.get(ctx, version,
-		func(context.Context) (*timeline, error) { return s.data.newTimeline(), nil })
+		func(context.Context) (*timeline, error) {
+			if f := s.thrift.Load(); f != nil {
+				(*f)()
+			}
+			return s.data.newTimeline(), nil
+		})
 	return t
 }

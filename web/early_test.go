@@ -324,3 +324,28 @@ func TestEarlyViews(t *testing.T) {
 	read()
 	p.until("document.getElementById('main').dataset.shown === '#leaks'")
 }
+
+// TestThrift: the viewer saves memory as soon as it reads heap states, even before the overview is there.
+func TestThrift(t *testing.T) {
+	s, url, read := readSlowly(t, trace.CollectorParallel)
+	saves := make(chan bool, 2)
+	s.Ahead(func() { saves <- true })
+	select {
+	case <-saves:
+		t.Fatal("it saves memory although nothing is read")
+	case <-time.After(50 * time.Millisecond):
+	}
+	var done sync.WaitGroup
+	done.Go(func() { ask(t, url, "nearest?at=9", nil) })
+	select {
+	case <-saves:
+	case <-time.After(patience):
+		t.Error("it does not save memory")
+	}
+	close(read)
+	done.Wait()
+	ask(t, url, "overview?", nil)
+	if len(saves) > 0 {
+		t.Error("it was told twice")
+	}
+}

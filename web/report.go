@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/cost"
@@ -42,12 +43,14 @@ func (s *Server) outline(ctx context.Context) (any, error) {
 	})
 }
 
-// Ahead begins to read the recording before a page asks, while the browser starts. It calls then when the overview is
-// ready.
-func (s *Server) Ahead(then func()) {
+// Ahead begins to read the recording before a page asks, while the browser starts. It calls thrift when the overview is
+// ready, or before if heap states are read: they need much memory.
+func (s *Server) Ahead(thrift func()) {
+	thrift = sync.OnceFunc(thrift)
+	s.thrift.Store(&thrift)
 	go func() {
 		_, _ = s.overviewNow(s.ctx) // a page that asks gets the error
-		then()
+		thrift()
 	}()
 }
 

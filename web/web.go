@@ -123,6 +123,7 @@ type Server struct {
 	idle  idle
 	// outlined says that a report has begun, which waited for the outline.
 	outlined atomic.Bool
+	thrift   atomic.Pointer[func()] // of Ahead
 	// of the recording that this one is compared with; nil: there is none. It serves no requests.
 	before *Server
 }
