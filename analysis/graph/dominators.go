@@ -109,7 +109,9 @@ func (g *Graph) search() []cell {
 	enter := func(t, parent uint32) {
 		n := uint32(len(g.vertex))
 		cells[t].node |= n
-		stack = append(stack, cursor{t, n, uint32(l.First[t]), uint32(l.First[t+1])})
+		if !g.isLeaf(t) {
+			stack = append(stack, cursor{t, n, uint32(l.First[t]), uint32(l.First[t+1])})
+		}
 		g.vertex, g.idom = append(g.vertex, t), append(g.idom, parent)
 	}
 	for r, t := range g.target {
@@ -182,6 +184,9 @@ func (g *Graph) predecessors(cells []cell) (start, from []uint32) {
 	l := g.L
 	for v := 1; v < n; v++ {
 		o := g.vertex[v]
+		if g.isLeaf(o) {
+			continue
+		}
 		at, loose, first := cells[o].node>>nodeBits, g.isLoose(o), l.First[o]
 		for k, t := range l.Slots[first:l.First[o+1]] {
 			if t == 0 || t == dangling {

@@ -33,6 +33,7 @@ type Graph struct {
 	roots  []references.Root // as in L, but with known targets alone, the lasting ones first
 	target []uint32          // object of each root
 	loose  []uint64          // a bit an object: its shape has a field that is not strong
+	leaf   []uint64          // a bit an object: it has no slots; for Build
 	level  []uint8           // by object: how it is reached
 	parent []uint32          // by object: 0 not reached, object + 1, or n + 1 + root: the step before it on its path
 	node   []uint32          // by object: its node in the dominator tree, 0 if it has none
@@ -69,6 +70,7 @@ func BuildIn(r *room.Room, l *references.Listing, progress func(step string)) (*
 	}
 	progress("finding the dominators")
 	g.dominate()
+	g.leaf = nil // answers do not need it
 	progress("adding up retained sizes")
 	g.retain()
 	return g, nil
@@ -133,6 +135,7 @@ func follow(r *room.Room, l *references.Listing, progress func(step string)) (*G
 	addClasses(r, l)
 	g := &Graph{L: l, Dangling: map[uint32]uint64{}, room: r}
 	g.setLoose()
+	g.setLeaf()
 	progress("resolving the references")
 	places := newPlaces(r, l.Addr)
 	places.resolve(l.Slots)
@@ -171,6 +174,21 @@ func (g *Graph) setLoose() {
 		}
 	}
 }
+
+// setLeaf marks the objects without slots. About half of all objects are, and to know it saves the searches a look at
+// each of them.
+func (g *Graph) setLeaf() {
+	first := g.L.First
+	g.leaf = make([]uint64, (len(g.L.Addr)+63)/64)
+	for i := range g.L.Addr {
+		if first[i] == first[i+1] {
+			g.leaf[i/64] |= 1 << (i % 64)
+		}
+	}
+}
+
+// isLeaf says whether object v has no slots.
+func (g *Graph) isLeaf(v uint32) bool { return g.leaf[v/64]>>(v%64)&1 != 0 }
 
 // isLoose says whether object v has a field that is not strong.
 func (g *Graph) isLoose(v uint32) bool { return g.loose[v/64]>>(v%64)&1 != 0 }

@@ -65,7 +65,9 @@ func (g *Graph) reach() {
 		for _, s := range waiting[l] {
 			if g.parent[s.to] == 0 {
 				g.parent[s.to], g.level[s.to] = s.parent, l
-				queue = append(queue, s.to)
+				if !g.isLeaf(s.to) {
+					queue = append(queue, s.to)
+				}
 			}
 		}
 		waiting[l] = nil
@@ -100,7 +102,9 @@ func (g *Graph) follow(v uint32, l uint8, queue []uint32, waiting *[unreached][]
 			}
 		}
 		g.parent[t], g.level[t] = v+1, l
-		queue = append(queue, t)
+		if !g.isLeaf(t) {
+			queue = append(queue, t)
+		}
 	}
 	return queue
 }
