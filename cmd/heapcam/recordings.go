@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -172,9 +173,12 @@ func ringFiles(dir string) (files []string) {
 	return files
 }
 
-// splitID gives name and pid of NAME-PID-START[-SESSION].
+// incidentTime ends the ID of an incident, after that of its recording.
+var incidentTime = regexp.MustCompile(`-\d{8}T\d{6}Z(-\d+)?$`)
+
+// splitID gives name and pid of NAME-PID-START[-SESSION], or of an incident of that recording.
 func splitID(id string) (name string, pid int) {
-	parts := strings.Split(id, "-")
+	parts := strings.Split(incidentTime.ReplaceAllString(id, ""), "-")
 	for i := len(parts) - 2; i > 0; i-- {
 		if n, err := strconv.Atoi(parts[i]); err == nil && n > 0 {
 			return strings.Join(parts[:i], "-"), n

@@ -42,3 +42,22 @@ func TestSigned(t *testing.T) {
 		}
 	}
 }
+
+// TestSplitID: an incident has the pid of its recording, whose start may be a number too.
+func TestSplitID(t *testing.T) {
+	for id, want := range map[string]struct {
+		name string
+		pid  int
+	}{
+		"Carts-14013-4685":                   {"Carts", 14013},
+		"my-shop-14013-tgo3":                 {"my-shop", 14013},
+		"Carts-14013-4685-20261128T110441Z":  {"Carts", 14013},
+		"my-shop-12-tgo3-20261128T110441Z-2": {"my-shop", 12},
+		"One-8256-tgoj-20261128T142039Z":     {"One", 8256},
+		"whatever":                           {"whatever", 0},
+	} {
+		if name, pid := splitID(id); name != want.name || pid != want.pid {
+			t.Errorf("%s: %s, pid %d", id, name, pid)
+		}
+	}
+}
