@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	cdp "github.com/chromedp/chromedp"
 
@@ -34,6 +35,11 @@ func fewOf(t *testing.T, collections int, live, ended bool) (p *page, url string
 	s := web.New(web.Config{Title: "few", Open: func(func(done, total int64)) (*web.Input, error) {
 		return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
 	}, Version: func() (string, bool) { return "1", !live },
+		Incidents: func() []ringstore.Incident {
+			return []ringstore.Incident{{ID: "few-1-2-20260101T000000Z", Auto: true, FirstGC: 1, LastGC: 1,
+				Reason: "the heap is exhausted: an allocation failed", Created: time.Unix(1.7e9, 0)},
+				{ID: "asked", Reason: "from the viewer"}}
+		},
 		Freeze: func(string) (*ringstore.Incident, error) { return &ringstore.Incident{}, nil }})
 	h := httptest.NewServer(s)
 	t.Cleanup(func() { s.Close(); h.Close() })
@@ -69,6 +75,10 @@ func TestOneCollection(t *testing.T) {
 func TestJustEnded(t *testing.T) {
 	p, _ := fewOf(t, 5, true, true)
 	p.see("#live", "Ended")
+	p.see("#headlines", "the heap is exhausted: an allocation failed. Collections 1 to 1 are kept as few-1-2-2026")
+	if strings.Contains(p.text("#headlines"), "asked") {
+		t.Error("an incident that somebody asked for is told")
+	}
 	p.see("#live", "How it ended: the JVM ended.")
 	if s := p.text("#live"); strings.Contains(s, "null") || strings.Contains(s, "Live") {
 		t.Error(s)

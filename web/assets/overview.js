@@ -202,6 +202,7 @@ export function show(main, data, params) {
     { class: 'cards', id: 'headlines' },
     data.headlines.slice(1).filter(x => x !== storm).map(x => h('li', { class: x.kind }, h('b', {}, kinds[x.kind]),
       h('a', { href: link(x.view) }, prose(x.text.replace(/^(Leak|Suspected leak|Full heap): /, ''))))),
+    data.incidents.filter(x => x.auto).slice(-3).map(saved),
   );
   main.append(h('h2', { class: 'sr' }, 'Summary'), hero(data, storm), heads);
   if (!rows.length) {
@@ -255,6 +256,11 @@ export function show(main, data, params) {
   main.append(table);
   return update(data, params);
 }
+
+// saved is an incident that was kept because something happened.
+const saved = x =>
+  h('li', { class: 'incident' }, h('b', {}, 'Incident'), when(x.created), ': ', prose(x.reason),
+    `. Collections ${count(x.first_gc)} to ${count(x.last_gc)} are kept as ${x.id}.`);
 
 // single takes the place of the charts of a recording with one collection.
 function single(charts) {
