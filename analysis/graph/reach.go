@@ -72,10 +72,38 @@ func (g *Graph) reach() {
 		}
 		waiting[l] = nil
 		for ; done < len(queue); done++ {
+			if done%ahead == 0 {
+				g.load(queue[done:])
+			}
 			queue = g.follow(queue[done], l, queue, &waiting)
 		}
 	}
 	room.Free(g.room, all)
+}
+
+// ahead is for how many objects of the queue load works at once.
+const ahead = 32
+
+// load reads what follow will need for the next objects: where their slots begin, the first slot, and the parent of its
+// target. All three are far from each other, and follow would wait for each of them. Here the processor waits for many
+// at once, since none depends on the one before. It changes nothing. sum is what was read, so that it is read.
+//
+//go:noinline
+func (g *Graph) load(next []uint32) (sum uint64) {
+	first, slots := g.L.First, g.L.Slots
+	soon, later := next[:min(len(next), ahead)], next[min(len(next), ahead):min(len(next), 2*ahead)]
+	for _, v := range later {
+		sum += first[v]
+	}
+	for _, v := range soon { // all of them have slots
+		sum += uint64(slots[first[v]])
+	}
+	for _, v := range soon {
+		if t := slots[first[v]]; t-1 < uint32(len(g.parent)) {
+			sum += uint64(g.parent[t-1])
+		}
+	}
+	return sum
 }
 
 // follow appends what object v, of level l, newly reaches at this level to queue; the rest waits.
