@@ -90,6 +90,12 @@ func TestJustEnded(t *testing.T) {
 func TestUnchanged(t *testing.T) {
 	p := open(t, view(t, window)+"#trends")
 	p.see("#head", " groups changed over ")
+	for _, cell := range js[[]string](p, `[...document.querySelectorAll('#trend tbody td:nth-child(5)')]
+		.map(c => c.innerText)`) {
+		if strings.Contains(cell, "/s") && !strings.Contains(cell, " to ") {
+			t.Errorf("a slope has no interval: %s", cell)
+		}
+	}
 	if n := js[int](p, `[...document.querySelectorAll('#trend tbody tr')]
 		.filter(r => r.innerText.includes('no change')).length`); n > 0 {
 		t.Errorf("%d groups did not change", n)

@@ -36,8 +36,9 @@ const perSecond = ({ slope, first_bytes: first, last_bytes: last, peak_bytes: pe
   if ((low <= 0 && high >= 0) || Math.sign(mid) !== Math.sign(last - first)) return 'not steady';
   return h(
     'span',
-    { title: `95 % interval: ${change(low, bytes)}/s to ${change(high, bytes)}/s` },
+    { title: '95 % interval' },
     `${mark}${change(mid, bytes)}/s`,
+    h('div', { class: 'sub' }, `${change(low, bytes)} to ${change(high, bytes)}`),
   );
 };
 
@@ -131,9 +132,15 @@ export async function update(d, params) {
             h(
               'tr',
               {},
-              ...[['Group'], ['First', 1], ['Last', 1], ['Change', 1], ['Per second', 1], ['Peak', 1], ['Curve']].map(
-                ([x, n]) => h('th', { scope: 'col', class: n ? 'n' : null }, x),
-              ),
+              ...[
+                ['Group'],
+                ['First', 1],
+                ['Last', 1],
+                ['Change', 1],
+                ['Per second, 95 % interval', 1],
+                ['Peak', 1],
+                ['Curve'],
+              ].map(([x, n]) => h('th', { scope: 'col', class: n ? 'n' : null }, x)),
             ),
           ),
           h(
