@@ -19,6 +19,8 @@ struct heapwalk {
     bool (*emptied)(const struct heapmaps *m); // false: the pause left objects where it should have evacuated them
     bool (*moves)(struct walker *w, const struct heapmaps *m, bool evac); // of known ranges that were emptied
     bool (*eden)(struct walker *w, const struct heapmaps *m);             // the same for eden, which nothing knew
+    // NULL, or whether objects may have come from places that seem not to have been emptied: asked before births.
+    bool (*failed)(const struct heapmaps *m);
     // What is new in places that were not emptied. What was granted in this pause and has no header yet leaves
     // m->finish.
     void (*births)(struct walker *w, struct heapmaps *m, bool evac);

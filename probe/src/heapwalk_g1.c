@@ -42,6 +42,23 @@ static bool eden(struct walker *w, const struct heapmaps *m) {
     return ok;
 }
 
+// An old region from which not all objects could be evacuated is old as before, with fillers where the others were.
+// Nothing in the region says so. But that only happens when no region is free any more, and the others are strangers
+// where they arrived. At depth survivors all that came from eden is strange, too.
+static bool failed(const struct heapmaps *m) {
+    const uint32_t n = regions_in_both(m);
+    for (uint32_t i = 0; i < n; i++)
+        if (m->start.area[i].kind == HC_SPACE_FREE && m->finish.area[i].kind == HC_SPACE_FREE) return false;
+    for (uint32_t i = 0; i < m->finish.n; i++) {
+        const struct area *f = &m->finish.area[i], *s = &m->start.area[i];
+        bool was_old = i < m->start.n && s->kind == HC_SPACE_OLD;
+        if ((f->kind == HC_SPACE_OLD || f->kind == HC_SPACE_SURVIVOR) &&
+            walk_stranger(was_old && f->kind == HC_SPACE_OLD ? s->top : f->bottom, f->top))
+            return true;
+    }
+    return false;
+}
+
 static void births(struct walker *w, struct heapmaps *m, bool evac) {
     for (uint32_t i = 0; i < m->finish.n; i++) {
         struct area *f = &m->finish.area[i];
@@ -118,4 +135,4 @@ static void list(struct walker *w, struct heapmaps *m, bool with_eden, struct li
     crew_stop();
 }
 
-const struct heapwalk heapwalk_g1 = {emptied, moves, eden, births, freed, list};
+const struct heapwalk heapwalk_g1 = {emptied, moves, eden, failed, births, freed, list};

@@ -55,4 +55,4 @@ static void list(struct walker *w, struct heapmaps *m, bool with_eden, struct li
     if (!e->over) f[OLD].top = stop;
 }
 
-const struct heapwalk heapwalk_linear = {emptied, moves, eden, births, NULL, list};
+const struct heapwalk heapwalk_linear = {emptied, moves, eden, NULL, births, NULL, list};

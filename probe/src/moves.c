@@ -37,6 +37,7 @@ bool moves_put(struct enc *e, struct heapmaps *m, int kind, int depth) {
         if (ok) shadow_put(e, m);
     }
 
+    if (evac && heapwalk()->failed) ok &= !heapwalk()->failed(m);
     w = walker_on(e, &m->finish);
     w.uncounted = ramp_uncounted();
     at = blob_begin(e, HC_EV_BIRTHS);

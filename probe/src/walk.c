@@ -249,4 +249,29 @@ uint64_t walk_births(struct walker *w, uint64_t lo, uint64_t hi, bool young, boo
 #undef CALL
 }
 
+enum { T_INT = 10, LEAST_OBJECT = 16 };
+// Until JDK 20 fillers are int[] or java.lang.Object.
+static bool may_be_filler(const struct tinfo *ti) {
+    if (ti->flags & HC_TF_FILLER) return true;
+    const uint32_t lh = (uint32_t)ti->lh;
+    return vm.major < 20 && (ti->lh < 0 ? lh >> 30 == 3 && (lh >> 8 & 0xff) == T_INT : lh == LEAST_OBJECT);
+}
+
+bool walk_stranger(uint64_t lo, uint64_t hi) {
+    const uint64_t base = (uint64_t)vm.heap_base;
+    for (uint64_t a = lo; a < hi;) {
+        uint64_t dw = (a - base) >> 3, x = ~(dest[dw >> 6] >> (dw & 63));
+        uint64_t n = x ? (uint64_t)__builtin_ctzll(x) : 64;
+        if (n) {
+            a += (n > 64 - (dw & 63) ? 64 - (dw & 63) : n) << 3;
+            continue;
+        }
+        struct obj o;
+        if (!obj_at(a, rd64((void *)a), &o) || o.bytes > hi - a) return false; // walk_births says so
+        if (!may_be_filler(&tinfo[o.type])) return true;
+        a += o.bytes;
+    }
+    return false;
+}
+
 uint64_t walk_ndest(void) { return ndest; }

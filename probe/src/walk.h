@@ -29,6 +29,8 @@ static inline uint64_t uncounted_in(const struct walker *w, uint32_t area) {
 }
 // Objects of [lo, hi) that are no destinations; returns where it had to stop (hi when all was understood).
 uint64_t walk_births(struct walker *w, uint64_t lo, uint64_t hi, bool young, bool all);
+// Whether an object of [lo, hi) that is no filler is no destination: asked before walk_births.
+bool walk_stranger(uint64_t lo, uint64_t hi);
 extern uint64_t list_until; // now_ns() at which a listing is aborted (over); 0: never. VM thread in a pause
 // These two list [lo, hi), add to objects and bytes, and return where they had to stop.
 uint64_t walk_list(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes);
