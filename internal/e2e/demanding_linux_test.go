@@ -96,19 +96,19 @@ func TestDemandingAgent(t *testing.T) {
 					java, option := filepath.Join(jdk(t, major), "bin", "java"),
 						"-agentpath:"+demanding(t, major)+"="+mode
 					dir := t.TempDir()
-					args := []string{"run", "--out", dir, "--", java, "-Xmx64m", "-Xcheck:jni", "-cp", classPath(t),
-						"Collect", "3"}
+					args := []string{"run", "--out", dir, "--overhead-cpu", "0", "--", java, "-Xmx64m", "-Xcheck:jni",
+						"-cp", classPath(t), "Collect", "3"}
 					env := os.Environ()
 					switch place {
 					case "command line":
-						args = append(args[:5], append([]string{option}, args[5:]...)...)
+						args = append(args[:7], append([]string{option}, args[7:]...)...)
 					case "JDK_JAVA_OPTIONS":
 						env = append(env, "JDK_JAVA_OPTIONS="+option)
 					case "JAVA_TOOL_OPTIONS before":
 						env = append(env, "JAVA_TOOL_OPTIONS="+option)
 					case "JAVA_TOOL_OPTIONS behind":
 						line := `JAVA_TOOL_OPTIONS="$JAVA_TOOL_OPTIONS ` + option + `" exec "$@"`
-						args = append(args[:4], append([]string{"sh", "-c", line, "sh"}, args[4:]...)...)
+						args = append(args[:6], append([]string{"sh", "-c", line, "sh"}, args[6:]...)...)
 					}
 					c := exec.Command(tool, args...)
 					c.Env = env

@@ -29,7 +29,7 @@ const loopSamples = 484
 func runNames(t *testing.T, major int, skip, folder string, natives map[string]string) (n nameSites) {
 	for range 4 {
 		p := program{major: major, gc: "Serial", main: "Names", args: []string{skip, folder},
-			flags: []string{"--sampling", "0", "--sampling-max-overhead", "0%",
+			flags: []string{"--sampling", "0", "--sampling-max-overhead", "0%", "--emergency", "off",
 				"--max-sync-pause", "10s"}} // a busy machine takes long to list
 		r := p.start(t)
 		r.finish(t)
