@@ -225,6 +225,9 @@ func whoseRing(path string) api.Other {
 }
 
 func (e *entry) warn(a *Agent, path string, err error) {
+	if e.orphan && errors.Is(err, shmring.ErrBusy) {
+		return // another agent with the same folder for recordings records it
+	}
 	a.mu.Lock()
 	logged := e.warned
 	e.warned = true

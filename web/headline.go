@@ -59,19 +59,30 @@ func headlines(r *analysis.Report) []Headline {
 		}
 		out = append(out, Headline{Kind: kind, Text: string(r.FirstLook), View: "leaks"})
 	}
-	if len(r.Grown) > 0 {
-		g := r.Grown[0]
-		from, to := known(r.Collections, false), known(r.Collections, true)
-		out = append(out, Headline{Kind: "growth",
-			Text: string(ui.Sprintf("%s grew most from collection %s to %s: by %s and %s, including garbage that "+
-				"is not collected yet.", sites.WithLoader(g.Class, g.Loader), ui.Count(from), ui.Count(to),
-				objects(g.Objects), ui.Bytes(g.Bytes))),
-			View: fmt.Sprintf("diff?from=%d&to=%d", from, to)})
-	}
+	out = append(out, grew(r)...)
 	if from, to := storm(r.Collections); to > from {
 		out = append(out, stormHeadline(r.Collections[from:to+1]))
 	}
 	return append(out, gaps(r)...)
+}
+
+// grew says what grew most, if no verdict names it: a second class beside a verdict, or growth without its reason below
+// "no leak found", reads as an alarm.
+func grew(r *analysis.Report) []Headline {
+	switch {
+	case len(r.Verdicts) > 0:
+		return nil
+	case len(r.Misses) > 0:
+		return []Headline{{Kind: "growth", Text: string(r.Misses[0].Sentence), View: "leaks"}}
+	case len(r.Grown) == 0:
+		return nil
+	}
+	g, from, to := r.Grown[0], known(r.Collections, false), known(r.Collections, true)
+	return []Headline{{Kind: "growth",
+		Text: string(ui.Sprintf("%s grew most from collection %s to %s: by %s and %s, including garbage that "+
+			"is not collected yet.", sites.WithLoader(g.Class, g.Loader), ui.Count(from), ui.Count(to),
+			objects(g.Objects), ui.Bytes(g.Bytes))),
+		View: fmt.Sprintf("diff?from=%d&to=%d", from, to)}}
 }
 
 // soFar says what the pauses alone show of a recording that is still being read: how much of the heap stays in use,

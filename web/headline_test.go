@@ -20,8 +20,6 @@ func TestHeadlines(t *testing.T) {
 	got := headlines(rep)
 	want := []string{
 		"leak: Leak: byte[] grows.",
-		"growth: byte[] grew most from collection 0 to 0: by 12,345 objects and 5.0 MiB, including garbage " +
-			"that is not collected yet.",
 		"gap: Lost collections: 1. The recording has no data about them.",
 		"gap: The heap state is unknown for 2 of 3 collections.",
 		"damage: Damaged sections: 1. Their data cannot be read.",
@@ -49,6 +47,15 @@ func TestNothingFound(t *testing.T) {
 		rep := &analysis.Report{Collections: make([]analysis.CollectionRow, 3), FirstLook: text}
 		if h := headlines(rep)[0]; h.Kind != want || h.Text != string(text) {
 			t.Errorf("%s: %+v", text, h)
+		}
+		rep.Grown = []analysis.GrownClass{{Class: "byte[]", Objects: 12345, Bytes: 5 << 20}}
+		if h := headlines(rep)[1]; h.Kind != "growth" || h.Text != "byte[] grew most from collection 0 to 0: by "+
+			"12,345 objects and 5.0 MiB, including garbage that is not collected yet." {
+			t.Errorf("%+v", h)
+		}
+		rep.Misses = []leak.Miss{{Sentence: "byte[]: +5.0 MiB. Not reported: its older objects are dead."}}
+		if h := headlines(rep)[1]; h.Kind != "growth" || h.Text != string(rep.Misses[0].Sentence) {
+			t.Errorf("growth without its reason: %+v", h)
 		}
 	}
 }

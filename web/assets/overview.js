@@ -84,7 +84,7 @@ function hero(data, storm) {
                   ? ` and ${whole ? '' : 'at least '}${span(c.sampling_ns)} for sampling. `
                   : '. What sampling took is not recorded. ') +
                 `All GC pauses together took ` +
-                `${share(r.pause_ns / c.span_ns)} of the time.`,
+                `${share(r.pause_ns / c.span_ns)} of the time, heapcam’s part included.`,
               expensive(c),
             ),
           ],
@@ -209,7 +209,6 @@ export function show(main, data, params) {
     main.append(damage(r) || '');
     return;
   }
-  const probe = r.probe_ns / (r.window_ns || 1);
   if (watched) {
     const known = [
       h(
@@ -238,7 +237,6 @@ export function show(main, data, params) {
         ? ['Watched samples', `${count(watched.samples)} of ${count(r.samples)}: ${count(watched.live)} live, ` +
             `${count(watched.undecided)} not decided yet`]
         : null,
-      ['Added to GC pauses', `${span(r.probe_ns)}, ${share(probe)} of the window`, added],
       ['End', r.end],
     ]),
   );

@@ -92,13 +92,13 @@ function spaces(data, now) {
       'Heap used after each collection' +
       (now === 'space' || data.early
         ? ''
-        : ` (by space, until the ${now === 'class' ? 'classes' : 'allocation sites'} are read)`),
+        : ` by space. The chart ${modes[now]} follows when all is read.`),
     format: bytes,
     binary: true,
     stacked: true,
     height: 220,
     limit: l,
-    extra: [limitKey(l), switcher(now)].filter(Boolean),
+    extra: [limitKey(l), switcher('space')].filter(Boolean),
     series: [
       { name: watched ? 'heap' : 'old', class: 'c0', values: of(c => c.old_bytes), kind: 'area' },
       { name: 'humongous', class: 'c4', values: of(c => c.humongous_bytes), kind: 'area' },
