@@ -25,6 +25,10 @@ var (
 	launched bool
 )
 
+// axeRules are what accessibility is checked by. axe takes the first link with # for one that skips to the content.
+// Here such links lead to views, and the navigation of a narrow page may have scrolled the first one out of sight.
+const axeRules = `{ resultTypes: ['violations'], rules: { 'skip-link': { enabled: false } } }`
+
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {

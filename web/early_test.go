@@ -78,7 +78,7 @@ func TestEarly(t *testing.T) {
 	}
 	if axe, err := os.ReadFile("node_modules/axe-core/axe.min.js"); err == nil {
 		p.do(cdp.Evaluate[cdp.Void](string(axe)))
-		for _, f := range js[[]string](p, `axe.run({ resultTypes: ['violations'] }).then(r => r.violations
+		for _, f := range js[[]string](p, `axe.run(`+axeRules+`).then(r => r.violations
 			.filter(v => v.impact === 'serious' || v.impact === 'critical')
 			.map(v => v.id + ': ' + v.nodes.slice(0, 2).map(n => n.html.slice(0, 160)).join(' | ')))`) {
 			t.Error(f)

@@ -92,7 +92,7 @@ func TestHome(t *testing.T) {
 		p.do(cdp.Navigate("about:blank"), cdp.EmulateViewport(390, 900), cdp.Navigate(url+"#list?theme="+th))
 		p.until("document.querySelectorAll('#recordings tbody tr').length === 50")
 		p.do(cdp.Evaluate[cdp.Void](string(axe)))
-		for _, f := range js[[]string](p, `axe.run({ resultTypes: ['violations'] }).then(r => r.violations
+		for _, f := range js[[]string](p, `axe.run(`+axeRules+`).then(r => r.violations
 			.filter(v => v.impact === 'serious' || v.impact === 'critical')
 			.map(v => v.id + ': ' + v.nodes.slice(0, 2).map(n => n.html.slice(0, 160)).join(' | ')))`) {
 			t.Errorf("%s: %s", th, f)

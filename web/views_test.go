@@ -352,7 +352,7 @@ func accessible(p *page, view, theme string) {
 	p.do(cdp.Evaluate[cdp.Void](fmt.Sprintf("location.hash = %q", hash)))
 	p.until(fmt.Sprintf("document.documentElement.dataset.theme === %q && "+
 		"document.getElementById('main').dataset.shown === %q", theme, hash))
-	for _, f := range js[[]string](p, `axe.run({ resultTypes: ['violations'] }).then(r => r.violations
+	for _, f := range js[[]string](p, `axe.run(`+axeRules+`).then(r => r.violations
 		.filter(v => v.impact === 'serious' || v.impact === 'critical')
 		.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3)
 			.map(n => n.html.slice(0, 160) + ' ' + n.any.map(a => a.message).join('; ')).join(' | ')))`) {

@@ -76,7 +76,7 @@ func TestWhatifView(t *testing.T) {
 				continue
 			}
 			p.do(cdp.Evaluate[cdp.Void](string(axe)))
-			for _, f := range js[[]string](p, `axe.run({ resultTypes: ['violations'] }).then(r => r.violations
+			for _, f := range js[[]string](p, `axe.run(`+axeRules+`).then(r => r.violations
 				.map(v => v.id + ': ' + v.help + ': ' + v.nodes[0].html.slice(0, 160)))`) {
 				t.Errorf("at %d pixels, %s: %s", width, theme, f)
 			}
