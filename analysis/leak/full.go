@@ -2,6 +2,7 @@ package leak
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/heapcam/heapcam/analysis/collection"
@@ -121,7 +122,8 @@ func (h *detector) fills(r *heap.Cursor, x *heads) []*structure {
 	}
 	sum := 0.0
 	done := h.doneBefore(x, at, since)
-	for k, s := range h.Sites {
+	for _, k := range slices.SortedFunc(maps.Keys(h.Sites), sites.Key.Compare) { // sums of floats, always in one order
+		s := h.Sites[k]
 		var then, now, n float64
 		for i, c := range s.At {
 			if int(c) <= since {

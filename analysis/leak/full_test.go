@@ -61,6 +61,13 @@ func TestFull(t *testing.T) {
 	for _, v := range l.Verdicts[1:] {
 		t.Errorf("more than one fills it: %s", v.Sentence)
 	}
+	for range 8 { // sums of floats depend on their order
+		r, h := ramped(trace.PauseFull, ramp)
+		if w := h.Report(&r.Cursor).Verdicts[0]; w.HeapShare != v.HeapShare || w.BytesPerSecond != v.BytesPerSecond {
+			t.Errorf("the same recording gives %v and %v, then %v and %v", v.HeapShare, v.BytesPerSecond, w.HeapShare,
+				w.BytesPerSecond)
+		}
+	}
 	if l.Leaks() != 1 {
 		t.Errorf("%d leaks", l.Leaks())
 	}

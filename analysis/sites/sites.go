@@ -59,8 +59,8 @@ type Key struct {
 	Class Class
 }
 
-// compare orders keys: by class, loader and frame.
-func (k Key) compare(o Key) int {
+// Compare orders keys: by class, loader and frame.
+func (k Key) Compare(o Key) int {
 	return cmp.Or(cmp.Compare(k.Class.Name, o.Class.Name), cmp.Compare(k.Class.VM, o.Class.VM),
 		cmp.Compare(k.Class.Loader, o.Class.Loader), cmp.Compare(k.Frame, o.Frame))
 }
@@ -331,14 +331,14 @@ func GrownSites(r *heap.Symbols, first, last map[Key]*Tally, before, after []hea
 		all = append(all, g)
 	}
 	// In one order, so that sums are the same each time: of maps they come in any.
-	slices.SortFunc(all, func(a, b grown) int { return a.k.compare(b.k) })
+	slices.SortFunc(all, func(a, b grown) int { return a.k.Compare(b.k) })
 	within(all, growthOf(r, before, after))
 	all = slices.DeleteFunc(all, func(g grown) bool { return g.bytes < 1 })
 	for _, g := range all {
 		classes = append(classes, g.k.Class)
 	}
 	slices.SortFunc(all, func(a, b grown) int {
-		return cmp.Or(cmp.Compare(b.bytes, a.bytes), a.k.compare(b.k))
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), a.k.Compare(b.k))
 	})
 	shared := Loaders(r, classes)
 	out := []GrownRow{}
