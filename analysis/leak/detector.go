@@ -25,7 +25,7 @@ type detector struct {
 	floor1    []heap.Count // that after the first collection of old space,
 	floor2    []heap.Count // and after the newest; nil: not known
 	counts    bool         // the reader is a census: lengths of arrays are not known
-	// of sampling, the largest one of the window, and the sum of all times their seconds
+	// of sampling, the longest and the shortest one of the window, and the sum of all times their seconds
 	interval uint64
 	least    uint64
 	sampled  float64

@@ -11,18 +11,24 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
+// eachSecond runs a window of n collections, one a second, each with its sampling interval.
+func eachSecond(n int, interval func(i int) uint64) (*heap.Replay, *detector) {
+	r, h := heap.NewReplay(&analysistest.Source{}), NewDetector()
+	for i := range n {
+		h.Collection(&r.Cursor, &heap.Collection{Pause: trace.Pause{GC: uint64(i + 1), Kind: trace.PauseYoung,
+			Interval: interval(i), Start: uint64(i+1) * 1e9, PhaseStart: uint64(i) * 1e9}})
+	}
+	h.To = float64(n)
+	return r, h
+}
+
 // changing runs a window of a second a collection, the sampling interval of which changes, with a site of which so many
 // bytes live at a time, and floors at a half and at the end. It says in how many of 100 the site has a verdict.
 func changing(interval func(i int) uint64, bytes func(t float64) float64) (named int) {
 	const n, trials = 60, 100
 	rng := rand.New(rand.NewPCG(19, 6))
 	for range trials {
-		r, h := heap.NewReplay(&analysistest.Source{}), NewDetector()
-		for i := range n {
-			h.Collection(&r.Cursor, &heap.Collection{Pause: trace.Pause{GC: uint64(i + 1), Kind: trace.PauseYoung,
-				Interval: interval(i), Start: uint64(i+1) * 1e9, PhaseStart: uint64(i) * 1e9}})
-		}
-		h.To = n
+		r, h := eachSecond(n, interval)
 		h.floor(n / 2)
 		h.floor(n - 1)
 		s := &history.Series{}
@@ -83,12 +89,7 @@ func TestIntervalChanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(19, 5))
 	found := 0.0
 	for range trials {
-		r, h := heap.NewReplay(&analysistest.Source{}), NewDetector()
-		for i := range n {
-			h.Collection(&r.Cursor, &heap.Collection{Pause: trace.Pause{GC: uint64(i + 1), Kind: trace.PauseYoung,
-				Interval: interval(i), Start: uint64(i+1) * 1e9, PhaseStart: uint64(i) * 1e9}})
-		}
-		h.To = n
+		r, h := eachSecond(n, interval)
 		h.floor(n / 4)
 		rate, _ := h.Smallest()
 		if want := 24 * (coarse/5.0 + fine*4/5.0) / n; rate < 0.99*want || rate > 1.01*want {
