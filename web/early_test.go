@@ -127,6 +127,59 @@ func TestLikely(t *testing.T) {
 	p.until("!document.getElementById('so-far')")
 }
 
+// counted is a source that counts its reads.
+type counted struct {
+	blocks
+	reads *atomic.Int64
+}
+
+func (c *counted) Next() (trace.Block, error) {
+	c.reads.Add(1)
+	return c.blocks.Next()
+}
+
+// TestStateComesFirst: while a page waits for its first heap state, the overview is not read, and as soon as the page
+// has the state it is.
+func TestStateComesFirst(t *testing.T) {
+	bs := blocksIn(t, stormOf(t))
+	var reads atomic.Int64
+	read := make(chan bool)
+	s := web.New(web.Config{Title: "first",
+		OpenCensus: func(func(done, total int64)) (*web.Input, error) {
+			return &web.Input{Source: &counted{blocks{slices.Clone(bs)}, &reads}, Close: func() {}}, nil
+		},
+		Open: func(func(done, total int64)) (*web.Input, error) {
+			return &web.Input{Source: &slow{read, t.Context().Done(), blocks{slices.Clone(bs)}}, Close: func() {}}, nil
+		}})
+	h := httptest.NewServer(s)
+	t.Cleanup(func() { s.Close(); h.Close() })
+	url := h.URL + s.Path()
+	var near struct{ GC uint64 }
+	answered := make(chan bool)
+	go func() {
+		defer close(answered)
+		ask(t, url, "nearest?at=last", &near)
+	}()
+	time.Sleep(200 * time.Millisecond) // until the page waits
+	overview := make(chan bool)
+	go func() {
+		defer close(overview)
+		ask(t, url, "overview?", &web.Overview{})
+	}()
+	time.Sleep(500 * time.Millisecond)
+	if n := reads.Load(); n > 0 {
+		t.Errorf("%d blocks of the overview were read before the heap state", n)
+	}
+	close(read)
+	<-answered
+	begin := time.Now()
+	for _, what := range []string{"group?at=%d", "flame?at=%d"} {
+		ask(t, url, fmt.Sprintf(what, near.GC), &struct{}{})
+	}
+	<-overview
+	t.Logf("the overview came %v after the state", time.Since(begin))
+}
+
 // TestEarlyRows: what the collections took is as the report has it.
 func TestEarlyRows(t *testing.T) {
 	_, url, read := readSlowly(t, trace.CollectorG1)

@@ -49,6 +49,7 @@ type flameReply struct {
 // flame answers with the flame graph of a heap state: all frames of the sites, from the root or from the leaf. fold
 // joins frames of the JDK and of frameworks. frame selects the callers and callees of one frame.
 func (s *Server) flame(r *http.Request) (any, error) {
+	defer s.way.answered()
 	q := questionOf(r, stateBy)
 	f, err := s.stacks(r.Context(), r.FormValue("at"), q)
 	if err != nil {

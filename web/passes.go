@@ -106,6 +106,9 @@ func (t *timeline) pass(in **Input, took *cost.Cost, by *allocators) {
 		if err != nil {
 			return
 		}
+		if t.any() {
+			d.s.way.give(ctx.Done())
+		}
 	}
 }
 

@@ -99,10 +99,10 @@ func (d *data) report(ctx context.Context) (rep *analysis.Report, err error) {
 	o, done := d.s.leakOptions()
 	defer done()
 	defer d.s.hub.send("likely", []Headline{}, true)
-	replay := metering(d.s.cfg.Open, took)
+	replay := d.s.polite(metering(d.s.cfg.Open, took))
 	if d.s.cfg.OpenCensus != nil {
-		replay = d.s.cfg.Open
-		if rep, err = d.counted(ctx, what, metering(d.s.cfg.OpenCensus, took), o); err != nil ||
+		replay = d.s.polite(d.s.cfg.Open)
+		if rep, err = d.counted(ctx, what, d.s.polite(metering(d.s.cfg.OpenCensus, took)), o); err != nil ||
 			rep != nil && !rep.Open {
 			return rep, err
 		}

@@ -291,6 +291,7 @@ type groupReply struct {
 
 // group answers with the part of a grouping below path: one level, or the nodes that a search finds.
 func (s *Server) group(r *http.Request) (any, error) {
+	defer s.way.answered()
 	g, err := s.grouped(r.Context(), r.FormValue("at"), questionOf(r, stateBy))
 	if err != nil {
 		return nil, err
@@ -396,6 +397,9 @@ func (s *Server) nearest(r *http.Request) (any, error) {
 		gc = 0
 	case err != nil:
 		gc = math.MaxUint64
+	}
+	if !t.any() {
+		s.way.ask()
 	}
 	rep.GC, rep.All, err = t.nearest(r.Context(), gc)
 	return rep, err

@@ -294,6 +294,13 @@ func (t *timeline) nearest(ctx context.Context, gc uint64) (near uint64, ended b
 	return near, ended, err
 }
 
+// any says that a heap state can be shown.
+func (t *timeline) any() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.kept) > 0
+}
+
 // findKept returns the index of collection gc, or the index at which it would be inserted.
 func findKept[K heap.AnySnapshot](kept []K, gc uint64) (int, bool) {
 	return slices.BinarySearchFunc(kept, gc, func(k K, gc uint64) int { return cmp.Compare(k.At().GC, gc) })

@@ -124,6 +124,7 @@ type Server struct {
 	// outlined says that a report has begun, which waited for the outline.
 	outlined atomic.Bool
 	thrift   atomic.Pointer[func()] // of Ahead
+	way      way
 	// of the recording that this one is compared with; nil: there is none. It serves no requests.
 	before *Server
 }
