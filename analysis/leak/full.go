@@ -29,7 +29,13 @@ type spaceUse struct {
 	used uint64
 }
 
-// findFull looks for the first full collection that found the heap full.
+// tells says whether a collection of this kind shows how much of the heap has to stay: a full one, or with a concurrent
+// collector the end of a cycle. It counts what was allocated meanwhile, too, which is little in a heap that is full.
+func (h *detector) tells(kind uint64) bool {
+	return kind == trace.PauseFull || h.watched && (kind == trace.PauseMajor || kind == trace.PauseMinor)
+}
+
+// findFull looks for the first collection that found the heap full.
 func (h *detector) findFull(r *heap.Cursor) {
 	h.full = nil
 	limit := float64(r.JVM.MaxHeap)
@@ -39,28 +45,30 @@ func (h *detector) findFull(r *heap.Cursor) {
 	failed := func(from, to float64) bool {
 		return slices.ContainsFunc(r.Exhausted, func(x trace.Exhausted) bool {
 			t := float64(x.Time) / 1e9
-			return t >= from-1 && t <= to+1
+			return t >= from && t <= to
 		})
 	}
 	storm := 0
 	for i, x := range h.spaces {
-		if x.kind != trace.PauseFull {
+		if !h.tells(x.kind) {
 			continue
 		}
 		use := float64(x.used) / limit
-		if storm++; use < fullStorm {
+		if storm++; use < fullStorm || h.watched && use < fullAlone {
 			storm = 0
 		}
 		until := h.Times[len(h.Times)-1] + 60
-		if i+1 < len(h.Times) {
-			until = h.Times[i+1]
+		if n := slices.IndexFunc(h.spaces[i+1:], func(x spaceUse) bool { return h.tells(x.kind) }); n >= 0 {
+			until = h.Times[i+1+n]
 		}
 		e := ui.Flow("")
 		switch {
 		case use >= fullFailed && failed(h.Times[i], until):
 			e = "an allocation failed"
-		case use >= fullAlone:
+		case use >= fullAlone && !h.watched: // one cycle may have begun late
 			e = "a full collection freed hardly anything"
+		case storm >= stormLeast && h.watched:
+			e = "one cycle after another freed hardly anything"
 		case storm >= stormLeast:
 			e = "full collections followed one another"
 		default:
@@ -76,7 +84,7 @@ func (h *detector) findFull(r *heap.Cursor) {
 	// Does it stay so? The newest collection of old space says it, or the newest of all.
 	last := h.spaces[len(h.spaces)-1]
 	for _, x := range slices.Backward(h.spaces) {
-		if x.kind == trace.PauseFull || x.kind == trace.PauseRemark {
+		if h.tells(x.kind) || x.kind == trace.PauseRemark {
 			last = x
 			break
 		}

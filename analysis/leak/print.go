@@ -20,6 +20,9 @@ func (l *Report) headline() ui.Flow {
 			s += ui.Flowf(" %s: see below.", ui.Flow(ui.Plural(uint64(n), "other verdict")))
 		}
 		return s
+	case l.Full != nil:
+		return ui.Flowf("The heap was full: %s of %s. What filled it is not known: %s.",
+			ui.Flow(ui.Bytes(l.Full.UsedBytes)), ui.Flow(ui.Bytes(l.Full.MaxBytes)), l.unnamed())
 	case l.doubt == FreesNothing:
 		return "Cannot tell whether the program leaks: " + l.doubt + "."
 	case l.doubt != "":
@@ -35,6 +38,17 @@ func (l *Report) headline() ui.Flow {
 	}
 	return ui.Flowf(noLeak+" in %s and %s. %s", ui.Flow(ui.Seconds(l.Window)),
 		ui.Flow(ui.Plural(uint64(l.Collections), "collection")), l.smallest)
+}
+
+// unnamed says why no verdict says what filled the heap.
+func (l *Report) unnamed() ui.Flow {
+	switch {
+	case l.doubt != "":
+		return l.doubt
+	case l.watched:
+		return "too few watched samples show what grew"
+	}
+	return "too few samples show what grew"
 }
 
 // noLeak begins the headline of a window that shows none.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -24,11 +25,16 @@ func (s *watchedStream) Next() (trace.Block, error) {
 // watchedRecording is a minute of ZGC: a major cycle a second, and in each second samples of two sites. Those of one
 // outlive two cycles and stay if leaks says so, else they die after ten more; those of the other never outlive any.
 func watchedRecording(leaks bool) *watchedStream {
+	return recordedCycles(leaks, 1024, func(i uint64) uint64 { return 50 + i })
+}
+
+// recordedCycles is watchedRecording with a heap of so many MiB, and those in use after cycle i.
+func recordedCycles(leaks bool, room uint64, used func(i uint64) uint64) *watchedStream {
 	const second = 1_000_000_000
 	s := watchedStream{
 		trace.EncodeMeta(trace.Meta{HasJVM: true, JVM: trace.JVM{ABI: trace.ABIVersion, Major: 25,
 			Collector: trace.CollectorZGC, Align: 8, Depth: trace.DepthSamples, Flags: trace.JVMAtStart,
-			Interval: 512 << 10, MaxHeap: 1 << 30}}),
+			Interval: 512 << 10, MaxHeap: room << 20}}),
 		trace.EncodeDefs(trace.Defs{
 			Types: []trace.Type{{ID: 1, Size: 1000, Name: "shop/Order"}, {ID: 2, Size: 1000, Name: "shop/Request"}},
 			Methods: []trace.Method{{ID: 1, Class: "Lshop/Orders;", Name: "keep"},
@@ -51,7 +57,7 @@ func watchedRecording(leaks bool) *watchedStream {
 		e := trace.Epoch{Pause: trace.Pause{GC: i, Kind: trace.PauseMajor, Depth: trace.DepthSamples, Start: i * second,
 			Dur: 100_000, Interval: 512 << 10}, HasCycle: true,
 			Cycle:  trace.Cycle{Begin: i * second, End: i*second + second/10, Pauses: 3},
-			Spaces: []trace.Space{{Kind: trace.SpaceHeap, UsedBefore: 100<<20 + i<<20, UsedAfter: 50<<20 + i<<20}}}
+			Spaces: []trace.Space{{Kind: trace.SpaceHeap, UsedBefore: 100<<20 + i<<20, UsedAfter: used(i) << 20}}}
 		if i > 2 {
 			e.Survived = []uint64{id(i-2, 0), id(i-2, 1)}
 			e.SampleDead = []uint64{id(i-2, 2), id(i-2, 3)}
@@ -83,5 +89,52 @@ func TestWatchedLeak(t *testing.T) {
 	l.WriteText(&b, "")
 	if s := b.String(); !strings.Contains(s, "No leak found") || strings.Contains(s, "probability") {
 		t.Errorf("how small a leak would have been found is not known:\n%s", s)
+	}
+}
+
+// TestWatchedFull: a heap of ZGC is full when an allocation failed, or when one cycle after another freed hardly
+// anything. Without either, and after one bad cycle, it is not.
+func TestWatchedFull(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		used   func(i uint64) uint64 // MiB of 100 after cycle i of 60
+		failed bool
+		full   uint64 // the collection that finds it full
+	}{
+		{"failed", func(i uint64) uint64 { return 30 + i }, true, 60},
+		{"cycles", func(i uint64) uint64 { return min(40+i, 95) }, false, 56},
+		{"one", func(i uint64) uint64 {
+			if i == 30 {
+				return 99
+			}
+			return 10 + i
+		}, false, 0},
+		{"room", func(i uint64) uint64 { return 5 + i }, true, 0},
+	} {
+		s := recordedCycles(true, 100, c.used)
+		if c.failed {
+			*s = append(*s, trace.EncodeMeta(trace.Meta{Exhausted: []trace.Exhausted{{Time: 61e9, Failed: 1}}}))
+		}
+		l, err := Find(heap.NewReplay(s), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case (l.Full != nil) != (c.full > 0), l.Full != nil && l.Full.GC != c.full:
+			t.Errorf("%s: %+v", c.name, l.Full)
+		case c.full > 0 && (len(l.Verdicts) != 1 || l.Verdicts[0].Kind != KindFills ||
+			l.Verdicts[0].Site[0].Method != "keep"):
+			t.Errorf("%s: %+v", c.name, l.Verdicts)
+		}
+	}
+}
+
+// TestFullUnnamed: a heap that was full is no heap without a leak, even if nothing shows what filled it.
+func TestFullUnnamed(t *testing.T) {
+	s := recordedCycles(false, 100, func(i uint64) uint64 { return min(40+i, 95) })
+	l, err := Find(heap.NewReplay(s), Options{})
+	if err != nil || l.Full == nil || len(l.Verdicts) != 0 || Style(nil, l.Headline) != ui.Doubt ||
+		!strings.Contains(string(l.Headline), "The heap was full") {
+		t.Errorf("%+v, %v", l, err)
 	}
 }

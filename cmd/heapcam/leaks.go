@@ -99,7 +99,7 @@ func (o *leaksOptions) run(c *cobra.Command, path string) error {
 		l.WriteText(c.OutOrStdout(), path)
 	}
 	switch {
-	case (o.fail || o.suspects) && l.Leaks() > 0, o.suspects && len(l.Verdicts) > 0:
+	case (o.fail || o.suspects) && (l.Leaks() > 0 || l.Full != nil), o.suspects && len(l.Verdicts) > 0:
 		return status(exitLeak)
 	case (o.fail || o.suspects) && l.CannotTell != "":
 		return status(exitUnclear)
