@@ -322,8 +322,12 @@ func partly(c *heap.Collection, complete uint64) string {
 	if complete > 0 {
 		when = fmt.Sprintf("it is complete after collection %d", complete)
 	}
-	return fmt.Sprintf("the state after collection %d is known in part (%d objects; %d bytes are not listed yet); %s",
-		c.GC, c.Objects, c.Unlisted, when)
+	left := ""
+	if c.Unlisted > 0 { // else the next slice tells
+		left = fmt.Sprintf("; %d bytes are not listed yet", c.Unlisted)
+	}
+	return fmt.Sprintf("the state after collection %d is known in part (%d objects%s); %s",
+		c.GC, c.Objects, left, when)
 }
 
 // Wall is the time of day, UTC, of a stream time.
