@@ -209,7 +209,9 @@ export function draw(box, data, params, collections, samples, choose) {
       ),
     },
   ].filter(t => t.times.length);
-  // Collections that begin within 5 ms, such as the two cycles of a major collection, have one rate.
+  // Collections that begin within 5 ms, such as the two cycles of a major collection, or within about two pixels have
+  // one rate: two that are close together would make a spike.
+  const least = Math.max(0.005, (times.at(-1) - times[0]) / 500);
   let carried = 0,
     waited = 0,
     last = null;
@@ -217,7 +219,7 @@ export function draw(box, data, params, collections, samples, choose) {
     if (c.allocated_bytes === null || !dt(i)) return null;
     carried += c.allocated_bytes;
     waited += dt(i);
-    if (waited < 0.005) return last;
+    if (waited < least) return last;
     last = carried / waited;
     carried = waited = 0;
     return last;
