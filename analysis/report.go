@@ -146,7 +146,7 @@ func (rep *Report) collection(r *heap.Symbols, c *heap.Collection) CollectionRow
 	}
 	rep.PauseNS += c.Dur
 	rep.ProbeNS += c.Probe + c.SyncProbe
-	rep.full.Pause(c.Kind, c.Start+c.Dur, c.Used)
+	rep.full.Pause(&c.Pause, row.Before, c.Used)
 	if c.Flags&trace.PauseLeftOut != 0 {
 		rep.LeftOut++
 	}

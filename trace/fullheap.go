@@ -5,32 +5,47 @@ import "fmt"
 // FullHeap recognises from a JVM's collections that it has run out of heap. With ExitOnOutOfMemoryError or
 // CrashOnOutOfMemoryError it ends before it can say so.
 type FullHeap struct {
-	fulls uint64 // full collections in a row
-	after uint64 // bytes in use after the newest of them
-	end   uint64 // when that ended, ns since the probe began
-	last  uint64 // bytes in use after the newest collection of any kind
-	any   bool   // there was one
+	fulls  uint64 // full collections in a row
+	futile bool   // the newest was futile
+	after  uint64 // bytes in use after the newest of them
+	end    uint64 // when that ended, ns since the probe began
+	last   uint64 // bytes in use after the newest collection of any kind
+	any    bool   // there was one
 }
 
 // fullShare is from which share of the heap on, in use after a full collection, it counts as full.
 const fullShare = 0.9
 
+// futileShare is the same if that collection and the one before were futile: with Parallel a survivor space, which
+// counts as heap, is never used.
+const futileShare = 0.7
+
 // roomShare is up to which share of the heap, in use after the last collection, it surely had room.
 const roomShare = 0.7
 
-// Pause takes in a pause and the bytes in use after it. Stops of heapcam's own are no collections.
-func (f *FullHeap) Pause(kind, end, after uint64) {
-	switch kind {
+// Pause takes in a pause, and the bytes in use before and after it. Stops of heapcam's own are no collections.
+func (f *FullHeap) Pause(p *Pause, before, after uint64) {
+	f.futile = false
+	switch p.Kind {
 	case PauseFull:
-		f.fulls, f.after, f.end = f.fulls+1, after, end
+		f.futile = f.fulls > 0 && forRoom[p.Cause] && before <= f.after+f.after/1000 && after >= before-before/100
+		f.fulls, f.after, f.end = f.fulls+1, after, p.Start+p.Dur
 	case PauseWalk, PauseRemark, PauseCleanup:
 	default:
 		f.fulls = 0
 	}
-	if kind != PauseWalk {
+	if p.Kind != PauseWalk {
 		f.last, f.any = after, true
 	}
 }
+
+// forRoom are the causes of collections that make room for an allocation, by the names that HotSpot gives them.
+var forRoom = map[string]bool{"Allocation Failure": true, "Ergonomics": true, "G1 Compaction Pause": true,
+	"G1 Evacuation Pause": true, "G1 Humongous Allocation": true}
+
+// Futile says that the newest collection was a full one for an allocation, after another full one since which nothing
+// could be allocated, and freed hardly anything: the allocation failed.
+func (f *FullHeap) Futile() bool { return f.futile }
 
 // Ended says when the newest full collection ended, ns since the probe began, and whether it was the last collection.
 func (f *FullHeap) Ended() (at uint64, last bool) { return f.end, f.fulls > 0 }
@@ -39,7 +54,11 @@ func (f *FullHeap) Ended() (at uint64, last bool) { return f.end, f.fulls > 0 }
 // maxHeap bytes full; "": it did not. (A JVM whose main thread dies of an OutOfMemoryError may not be able to say its
 // end: that takes an object.)
 func (f *FullHeap) Cause(maxHeap uint64) string {
-	if f.fulls == 0 || maxHeap == 0 || float64(f.after) < fullShare*float64(maxHeap) {
+	share := fullShare
+	if f.futile {
+		share = futileShare
+	}
+	if f.fulls == 0 || maxHeap == 0 || float64(f.after) < share*float64(maxHeap) {
 		return ""
 	}
 	return fmt.Sprintf("the last full collection left the heap %.0f %% full: out of memory, most likely "+

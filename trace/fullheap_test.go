@@ -7,6 +7,34 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
+// pause is a pause for an allocation, and so many bytes in use before and after it.
+func pause(f *trace.FullHeap, kind, end, before, after uint64) {
+	f.Pause(&trace.Pause{Kind: kind, Start: end, Cause: "Allocation Failure"}, before, after)
+}
+
+// TestFutile: two full collections in a row of a heap with an empty survivor space, of which the second frees nothing
+// and makes no room, show that it is full. Those that free something, or that somebody asked for, do not.
+func TestFutile(t *testing.T) {
+	for _, c := range []struct {
+		name, cause   string
+		before, after uint64 // of the second
+		full          bool
+	}{
+		{"futile", "Ergonomics", 810, 810, true},
+		{"freed soft references", "Ergonomics", 810, 500, false},
+		{"room for more", "Ergonomics", 900, 810, false},
+		{"asked for", "System.gc()", 810, 810, false},
+	} {
+		var f trace.FullHeap
+		pause(&f, trace.PauseYoung, 1, 900, 850)
+		pause(&f, trace.PauseFull, 2, 850, 810)
+		f.Pause(&trace.Pause{Kind: trace.PauseFull, Start: 3, Cause: c.cause}, c.before, c.after)
+		if got := f.Cause(1000) != ""; got != c.full || f.Futile() != c.full {
+			t.Errorf("%s: full is %v, futile is %v", c.name, got, f.Futile())
+		}
+	}
+}
+
 // TestFullHeap: out of memory is what a full collection says that leaves a full heap, if no other collection follows.
 func TestFullHeap(t *testing.T) {
 	var f trace.FullHeap
@@ -20,19 +48,19 @@ func TestFullHeap(t *testing.T) {
 		}
 	}
 	check("", false)
-	f.Pause(trace.PauseYoung, 5, 99)
+	pause(&f, trace.PauseYoung, 5, 99, 99)
 	check("", false)
-	f.Pause(trace.PauseFull, 10, 97)
-	f.Pause(trace.PauseWalk, 11, 97)
+	pause(&f, trace.PauseFull, 10, 97, 97)
+	pause(&f, trace.PauseWalk, 11, 97, 97)
 	check("left the heap 97 % full", true)
 	check("an OutOfMemoryError that ended the program", true)
 	if f.Cause(0) != "" {
 		t.Error("a heap of unknown size is full")
 	}
-	f.Pause(trace.PauseFull, 12, 60)
+	pause(&f, trace.PauseFull, 12, 60, 60)
 	check("", true)
-	f.Pause(trace.PauseFull, 13, 95)
-	f.Pause(trace.PauseYoung, 14, 95)
+	pause(&f, trace.PauseFull, 13, 95, 95)
+	pause(&f, trace.PauseYoung, 14, 95, 95)
 	check("", false)
 }
 
@@ -44,12 +72,12 @@ func TestNotTheHeap(t *testing.T) {
 	if why := f.End(100, p); why != "" {
 		t.Errorf("without a collection: %q", why)
 	}
-	f.Pause(trace.PauseYoung, 5, 80)
+	pause(&f, trace.PauseYoung, 5, 80, 80)
 	if why := f.End(100, p); why != "" {
 		t.Errorf("80 %% may be garbage or not: %q", why)
 	}
-	f.Pause(trace.PauseYoung, 6, 25)
-	f.Pause(trace.PauseWalk, 7, 99)
+	pause(&f, trace.PauseYoung, 6, 25, 25)
+	pause(&f, trace.PauseWalk, 7, 99, 99)
 	const want = "not the heap: the last collection left 25 % of its maximum in use, and the process had 500 MiB " +
 		"resident; its container used 100 % of 512 MiB"
 	if why := f.End(100, p); why != want {
@@ -58,7 +86,7 @@ func TestNotTheHeap(t *testing.T) {
 	if why := f.End(100, trace.Process{}); !strings.HasSuffix(why, "in use") {
 		t.Errorf("%q", why)
 	}
-	f.Pause(trace.PauseFull, 8, 97)
+	pause(&f, trace.PauseFull, 8, 97, 97)
 	if why := f.End(100, p); !strings.Contains(why, "97 % full") {
 		t.Errorf("%q", why)
 	}

@@ -20,9 +20,9 @@ type alarms struct {
 // causeTime is how long after its last collection a JVM's end may be noticed, to be explained by it.
 const causeTime = 30 * time.Second
 
-// pause takes in a pause and the bytes in use after it.
-func (a *alarms) pause(p *trace.Pause, after uint64) (storm bool) {
-	a.full.Pause(p.Kind, p.Start+p.Dur, after)
+// pause takes in a pause and the bytes in use before and after it.
+func (a *alarms) pause(p *trace.Pause, before, after uint64) (storm bool) {
+	a.full.Pause(p, before, after)
 	a.stale = a.stale || p.Kind == trace.PauseFull || p.Flags&trace.PauseLeftOut != 0
 	return a.storm.pause(p)
 }

@@ -161,8 +161,8 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	if s.heap.epoch(e) {
 		s.summarize(nil, s.out.pos)
 	}
-	_, eden, survivor, humongous, old := trace.InUse(e.Spaces)
-	if s.alarms.pause(p, eden+survivor+humongous+old) {
+	before, eden, survivor, humongous, old := trace.InUse(e.Spaces)
+	if s.alarms.pause(p, before, eden+survivor+humongous+old) {
 		s.stormBegins(p.Start+p.Dur, &h)
 	}
 	s.collected(p, eden+survivor+humongous+old)

@@ -33,11 +33,12 @@ type detector struct {
 	last     []heap.Count // the newest known state by type
 	spaces   []spaceUse   // after each collection
 	full     *Full        // the heap was full
-	first    uint64       // number of the first collection
-	listings int          // reference listings that say what lives
-	listedAt float64      // when the newest was taken
-	until    float64      // when the recording ended; 0: not known
-	Open     bool         // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
+	fullness trace.FullHeap
+	first    uint64  // number of the first collection
+	listings int     // reference listings that say what lives
+	listedAt float64 // when the newest was taken
+	until    float64 // when the recording ended; 0: not known
+	Open     bool    // the verdicts depend on lengths of arrays, which a census lacks: a Replay is needed
 }
 
 // Detector is a detector for other packages. Its Report may be asked for after any collection.
@@ -77,7 +78,9 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 		since = h.Times[i-1]
 	}
 	h.sampled += float64(c.Interval) * max(0, h.Times[i]-since)
-	h.spaces = append(h.spaces, spaceUse{c.GC, c.Kind, c.Used})
+	before, _, _, _, _ := trace.InUse(c.Spaces)
+	h.fullness.Pause(&c.Pause, before, c.Used)
+	h.spaces = append(h.spaces, spaceUse{c.GC, c.Kind, c.Used, h.fullness.Futile()})
 	h.watched = trace.Concurrent(r.JVM.Collector)
 	h.nodes = append(h.nodes, 0)
 	if i > 0 {

@@ -24,9 +24,10 @@ const (
 
 // spaceUse is how much of the heap is used after a collection.
 type spaceUse struct {
-	gc   uint64
-	kind uint64
-	used uint64
+	gc     uint64
+	kind   uint64
+	used   uint64
+	futile bool // the second full one in a row that made no room for an allocation
 }
 
 // tells says whether a collection of this kind shows how much of the heap has to stay: a full one, or with a concurrent
@@ -65,6 +66,8 @@ func (h *detector) findFull(r *heap.Cursor) {
 		switch {
 		case use >= fullFailed && failed(h.Times[i], until):
 			e = "an allocation failed"
+		case use >= fullFailed && x.futile:
+			e = "two full collections in a row made no room for an allocation"
 		case use >= fullAlone && !h.watched: // one cycle may have begun late
 			e = "a full collection freed hardly anything"
 		case storm >= stormLeast && h.watched:

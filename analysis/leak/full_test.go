@@ -24,7 +24,7 @@ func ramped(kind uint64, used func(i int) float64) (*heap.Replay, *detector) {
 	v := map[uint64][]float64{}
 	for i := range 100 {
 		h.Times, h.Live = append(h.Times, float64(i)), append(h.Live, used(i)*(1<<20))
-		x := spaceUse{uint64(i + 1), trace.PauseYoung, uint64(used(i) * (1 << 20))}
+		x := spaceUse{uint64(i + 1), trace.PauseYoung, uint64(used(i) * (1 << 20)), false}
 		if i >= 20 {
 			x.kind = kind
 			if kind == trace.PauseFull {

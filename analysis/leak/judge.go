@@ -71,7 +71,8 @@ func (h *detector) judge(s *history.Series) growth {
 	end, settled := h.settled()
 	old := h.ages(s, end)
 	turned, known := old.turnover()
-	byAge, queue := false, -1.0 // a queue that grows: the probability of its growth
+	turned = turned && s.Born > float64(s.LiveSamples) // of few samples the oldest may be missing by chance
+	byAge, queue := false, -1.0                        // a queue that grows: the probability of its growth
 	switch {
 	case settled && len(floors) > 0 && turned && h.keepsAge(s):
 		return no(whyTurnover)
@@ -116,8 +117,9 @@ func (h *detector) judge(s *history.Series) growth {
 	if clock == nil {
 		clock = t
 	}
-	// Soft references are cleared before the heap is full: what came with as many of them is a cache.
-	if grown, _ := h.held(s, t, low); h.like(softReferences, grown, t[len(t)-1]-t[0], float64(s.LiveSamples)) {
+	// Soft references are cleared before the heap is full: what came with as many of them is a cache. A reference
+	// listing shows what they hold: nearly each class has one, for reflection.
+	if grown, _ := h.held(s, t, low); h.Soft == nil && h.like(softReferences, grown, t[len(t)-1]-t[0], float64(s.LiveSamples)) {
 		return no(whySoft)
 	}
 	h.chance(&g, s, &c, clock, v, samples, t[len(t)-1]-t[0])

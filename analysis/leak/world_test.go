@@ -84,7 +84,7 @@ func aged(old int, objects []object, events []event) (*heap.Replay, *detector) {
 		}
 		h.Tracker.Collection(&r.Cursor, &heap.Collection{Pause: trace.Pause{GC: uint64(i + 1), Kind: e.kind,
 			Start: uint64(e.t * 1e9), PhaseStart: uint64(before * 1e9)}})
-		h.spaces = append(h.spaces, spaceUse{uint64(i + 1), e.kind, 0})
+		h.spaces = append(h.spaces, spaceUse{uint64(i + 1), e.kind, 0, false})
 		if e.listing {
 			h.Listing(&r.Cursor, dead, e.t+e.after)
 			h.listings++
