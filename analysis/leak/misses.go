@@ -83,6 +83,20 @@ var reasons = [...]struct {
 	whyPart:   {"part", "it is probably a part of verdict", ""},
 }
 
+// unsure says whether the reason why something is not named also fits a leak, in a window of so many collections.
+func (m *Miss) unsure(collections int) bool {
+	switch m.Reason {
+	case reasons[whyHolder].code, reasons[whyTurnover].code, reasons[whyFreed].code, reasons[whyBeside].code:
+		return true
+	case reasons[whyStopped].code: // few points make steps of any growth
+		return collections < fewForSteps
+	}
+	return false
+}
+
+// fewForSteps is how many collections show whether growth is one step.
+const fewForSteps = 10
+
 // missed is how many near misses are reported, and missedShare what share of the heap's growth they have at least.
 const (
 	missed      = 5

@@ -32,12 +32,25 @@ func (l *Report) headline() ui.Flow {
 		if l.interval > 64<<10 {
 			finer = ", or `--sampling 64KiB`,"
 		}
-		return ui.Flowf(noLeak+" above %s in %s and %s (95 %%). A longer window%s shows smaller ones.",
+		return ui.Flowf(noLeak+" above %s in %s and %s (95 %%)%s. A longer window%s shows smaller ones.",
 			rate(l.Smallest), ui.Flow(ui.Seconds(l.Window)), ui.Flow(ui.Plural(uint64(l.Collections), "collection")),
-			finer)
+			l.unless(), finer)
 	}
-	return ui.Flowf(noLeak+" in %s and %s. %s", ui.Flow(ui.Seconds(l.Window)),
-		ui.Flow(ui.Plural(uint64(l.Collections), "collection")), l.smallest)
+	return ui.Flowf(noLeak+" in %s and %s%s. %s", ui.Flow(ui.Seconds(l.Window)),
+		ui.Flow(ui.Plural(uint64(l.Collections), "collection")), l.unless(), l.smallest)
+}
+
+// unless names what grew faster than the smallest leak that would be found and is not ruled out: a queue that grows
+// looks like one that is full. "" if there is nothing of the kind.
+func (l *Report) unless() ui.Flow {
+	for i := range l.Misses {
+		m := &l.Misses[i]
+		if m.unsure(l.Collections) && float64(m.GrownBytes) > l.Smallest*l.Window {
+			return ui.Flowf(", unless %s %s is one: it grew by %s", sites.ClassName(m.Class, ""), place(m.Site),
+				ui.Flow(ui.Bytes(m.GrownBytes)))
+		}
+	}
+	return ""
 }
 
 // unnamed says why no verdict says what filled the heap.
