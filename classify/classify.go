@@ -17,6 +17,7 @@ package classify
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/heapcam/heapcam/analysis/stats"
@@ -108,8 +109,7 @@ type World struct {
 	FromFew func(typ uint32) (objects, bytes uint64, places []string)
 	Lists   []List // by Tuple.List
 
-	names  map[uint32]string
-	stacks map[uint64][]string
+	known *known
 }
 
 // List is where objects without a sample come from: the keys of their sites.
@@ -199,31 +199,42 @@ func Ages(by []Classifier, filters []Filter) []uint64 {
 	return slices.Compact(out)
 }
 
-// Share has w and o keep what they work out about types and stacks together, for two states of one recording. Then only
-// one of them is used at a time.
-func (w *World) Share(o *World) {
-	if o.names == nil {
-		o.names = map[uint32]string{}
-	}
-	if o.stacks == nil {
-		o.stacks = map[uint64][]string{}
-	}
-	w.names, w.stacks = o.names, o.stacks
+// known is what was worked out about types and stacks. States of one recording may share it, and several may use it at a
+// time.
+type known struct {
+	mu     sync.RWMutex
+	names  map[uint32]string
+	stacks map[uint64][]string
 }
+
+// knows gives what w knows. The first call must have ended before another begins.
+func (w *World) knows() *known {
+	if w.known == nil {
+		w.known = &known{names: map[uint32]string{}, stacks: map[uint64][]string{}}
+	}
+	return w.known
+}
+
+// Share has w and o keep what they work out about types and stacks together, for two states of one recording. Then both
+// may be used at a time.
+func (w *World) Share(o *World) { w.known = o.knows() }
 
 // TypeName is the type's name as Class.getTypeName gives it.
 func (w *World) TypeName(t uint32) string {
-	if n, ok := w.names[t]; ok {
+	k := w.knows()
+	k.mu.RLock()
+	n, ok := k.names[t]
+	k.mu.RUnlock()
+	if ok {
 		return n
 	}
-	if w.names == nil {
-		w.names = map[uint32]string{}
-	}
-	n := "(unknown class)"
+	n = "(unknown class)"
 	if ty, ok := w.Types[uint64(t)]; ok {
 		n = ty.Pretty()
 	}
-	w.names[t] = n
+	k.mu.Lock()
+	k.names[t] = n
+	k.mu.Unlock()
 	return n
 }
 
@@ -232,11 +243,12 @@ const maxFrames = 64
 
 // Stack gives the frames of a trie node, innermost first: method(File:line), or method(native).
 func (w *World) Stack(frame uint64) []string {
-	if s, ok := w.stacks[frame]; ok {
+	k := w.knows()
+	k.mu.RLock()
+	s, ok := k.stacks[frame]
+	k.mu.RUnlock()
+	if ok {
 		return s
-	}
-	if w.stacks == nil {
-		w.stacks = map[uint64][]string{}
 	}
 	var out []string
 	for at := frame; at != 0 && len(out) < maxFrames; {
@@ -257,7 +269,9 @@ func (w *World) Stack(frame uint64) []string {
 		out = append(out, s)
 		at = f.Parent
 	}
-	w.stacks[frame] = out
+	k.mu.Lock()
+	k.stacks[frame] = out
+	k.mu.Unlock()
 	return out
 }
 

@@ -90,6 +90,11 @@ func (o *once[T]) wait(ctx context.Context) (v T, err error) {
 		}
 	}()
 	select {
+	case <-o.done: // whether the request waits or not
+		return o.v, o.err
+	default:
+	}
+	select {
 	case <-o.done:
 		return o.v, o.err
 	case <-ctx.Done():
@@ -141,6 +146,9 @@ func (c *cache[T]) get(ctx context.Context, key string, make func(context.Contex
 		c.mu.Lock()
 		select {
 		case <-e.o.done:
+			if e.o.err == nil { // it ended after the request, and others want it
+				break
+			}
 			c.kept = slices.DeleteFunc(c.kept, func(x entry[T]) bool { return x.o == e.o })
 		default:
 		}

@@ -318,7 +318,7 @@ func (s *Server) group(r *http.Request) (any, error) {
 // number reads a parameter that is a number ≥ 0; anything else is 0.
 func number(r *http.Request, name string) int {
 	v, _ := strconv.Atoi(r.FormValue(name))
-	return max(0, v)
+	return min(max(0, v), math.MaxInt32)
 }
 
 func pathOf(p string) (path []string, err error) {

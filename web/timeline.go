@@ -61,6 +61,7 @@ func (d *data) newTimeline() *timeline {
 	t := &timeline{d: d, every: 1, often: 1, advanced: make(chan struct{}), wake: make(chan struct{}, 1),
 		samples: &heap.Sampling{}}
 	t.places = heap.NewPlaces(&t.lives)
+	t.world.Share(&t.world)
 	t.begin() // a request that comes at once waits for this pass
 	go t.run()
 	return t

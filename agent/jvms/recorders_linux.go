@@ -3,6 +3,7 @@ package jvms
 import (
 	"bufio"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,11 +45,11 @@ func (r RecorderSet) Of(dir string) string {
 	if len(r) == 0 {
 		return ""
 	}
-	files, _ := filepath.Glob(filepath.Join(dir, "*.hcr"))
+	files, _ := fs.Glob(os.DirFS(dir), "*.hcr") // the name of the folder is no pattern
 	if len(files) == 0 {
 		return ""
 	}
-	st, err := os.Stat(files[len(files)-1])
+	st, err := os.Stat(filepath.Join(dir, files[len(files)-1]))
 	if err != nil {
 		return ""
 	}

@@ -3,6 +3,7 @@ package place
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -17,7 +18,7 @@ import (
 // known from what the JVMs have mapped. What another recorder recorded is left to that.
 func Resume(ctx context.Context, r Recorder, base string) {
 	ours := func(id string) bool {
-		m, err := filepath.Glob(filepath.Join(r.Out, "*-"+id+"*"))
+		m, err := fs.Glob(os.DirFS(r.Out), "*-"+id+"*") // the name of the folder is no pattern
 		return err == nil && len(m) > 0
 	}
 	dirs, _ := filepath.Glob(filepath.Join(base, "heapcam-[0-9]*"))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -46,9 +47,9 @@ func New(cfg Config) (*Spool, error) {
 	if cfg.Out == cfg.Dir {
 		return nil, fmt.Errorf("spool folder %s: it must not be the folder for recordings", cfg.Dir)
 	}
-	old, _ := filepath.Glob(filepath.Join(cfg.Out, takingName+"*"))
-	for _, dir := range old { // of an agent that was killed
-		if err := os.RemoveAll(dir); err != nil {
+	old, _ := fs.Glob(os.DirFS(cfg.Out), takingName+"*") // the name of the folder is no pattern
+	for _, name := range old {                           // of an agent that was killed
+		if err := os.RemoveAll(filepath.Join(cfg.Out, name)); err != nil {
 			return nil, fmt.Errorf("cannot remove an unfinished recording: %w", err)
 		}
 	}

@@ -119,18 +119,11 @@ func (x readIndex) key(path string) (string, bool) {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for its other end
+		f, st, err := openRegular(name)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		st, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		if !st.Mode().IsRegular() {
-			return errors.New("not a file")
-		}
 		if st.ModTime().After(newest) {
 			newest = st.ModTime()
 		}
@@ -152,13 +145,33 @@ func (x readIndex) key(path string) (string, bool) {
 	return hex.EncodeToString(h.Sum(nil)), true
 }
 
+// openRegular opens a file that is no device, folder or pipe.
+func openRegular(name string) (*os.File, os.FileInfo, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for its other end
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = errors.New("not a file")
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, st, nil
+}
+
 // readIndexed reads the file with unpack, and says whether that succeeded.
 func readIndexed(file string, unpack func([]byte) error) bool {
-	f, err := os.Open(file)
+	f, st, err := openRegular(file)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
+	if st.Size() > maxIndexed {
+		return false
+	}
 	b, err := io.ReadAll(io.LimitReader(f, maxIndexed+1))
 	if err != nil || len(b) > maxIndexed || unpack(b) != nil {
 		return false
@@ -190,12 +203,20 @@ func (x readIndex) write(file string, b []byte) error {
 	return nil
 }
 
+// files gives the paths of the cache's files that match a pattern. The folder's name is no part of it.
+func (x readIndex) files(pattern string) (all []string) {
+	names, _ := fs.Glob(os.DirFS(x.dir), pattern)
+	for _, n := range names {
+		all = append(all, filepath.Join(x.dir, n))
+	}
+	return all
+}
+
 // sweep removes the least recently used files.
 func (x readIndex) sweep() {
-	all, _ := filepath.Glob(filepath.Join(x.dir, "*.report.json"))
-	for _, pattern := range []string{"*.histories*", "*.advice.json", "*.dead*.json"} {
-		more, _ := filepath.Glob(filepath.Join(x.dir, pattern))
-		all = append(all, more...)
+	var all []string
+	for _, pattern := range []string{"*.report.json", "*.histories*", "*.advice.json", "*.dead*.json"} {
+		all = append(all, x.files(pattern)...)
 	}
 	if len(all) <= keepIndexed {
 		return

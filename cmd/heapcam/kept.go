@@ -51,13 +51,12 @@ func (c *graphCache) Get(r *room.Room, listing, objects uint64) *graph.Graph {
 	if !ok {
 		return nil
 	}
-	f, err := os.Open(name)
+	f, st, err := openRegular(name)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	st, err := f.Stat()
-	if err != nil || !st.Mode().IsRegular() || st.Size() > c.limits.all {
+	if st.Size() > c.limits.all {
 		return nil
 	}
 	g, err := graph.Read(r, f, st.Size())
@@ -139,8 +138,7 @@ func (c *graphCache) put(name string, g *graph.Graph) error {
 
 // sweepGraphs removes the least recently used graphs until the others fit, and what was never finished.
 func (c *graphCache) sweepGraphs() {
-	temps, _ := filepath.Glob(filepath.Join(c.dir, graphTemp+"*"))
-	for _, f := range temps {
+	for _, f := range c.files(graphTemp + "*") {
 		if st, err := os.Lstat(f); err == nil && time.Since(st.ModTime()) > graphTempAge {
 			_ = os.Remove(f)
 		}
@@ -151,8 +149,7 @@ func (c *graphCache) sweepGraphs() {
 		size int64
 	}
 	var all []kept
-	names, _ := filepath.Glob(filepath.Join(c.dir, graphFiles))
-	for _, f := range names {
+	for _, f := range c.files(graphFiles) {
 		if st, err := os.Lstat(f); err == nil {
 			all = append(all, kept{f, st.ModTime(), st.Size()})
 		}

@@ -4,9 +4,12 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -137,5 +140,57 @@ func TestKeptGraphs(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(folder, name)); err == nil != want {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestCacheTraps: a pipe, a device or a folder in place of a file of the cache is as none, and the name of the cache's
+// folder is no pattern: what matches it elsewhere is left alone, and limits hold in it.
+func TestCacheTraps(t *testing.T) {
+	dir, _, _ := shop(t, "")
+	aged(t, dir, time.Hour)
+	base := t.TempDir()
+	c := &graphCache{readIndex{filepath.Join(base, "index[1"), "1.0"}, dir, graphLimits{0, 1 << 20, 10}}
+	_, h := answers(t, c)
+	c.Keep(h)
+	kept := c.files(graphFiles)
+	if len(kept) != 1 {
+		t.Fatal(kept)
+	}
+	for what, put := range map[string]func(name string) error{
+		"pipe":   func(name string) error { return syscall.Mkfifo(name, 0o600) },
+		"folder": func(name string) error { return os.Mkdir(name, 0o700) },
+		"device": func(name string) error { return os.Symlink("/dev/zero", name) },
+	} {
+		if err := errors.Join(os.Remove(kept[0]), put(kept[0])); err != nil {
+			t.Fatal(err)
+		}
+		if _, h := answers(t, c); h.Kept {
+			t.Errorf("a %s is a graph", what)
+		}
+		report := filepath.Join(c.dir, what)
+		if err := put(report); err != nil {
+			t.Fatal(err)
+		}
+		if readIndexed(report, func([]byte) error { return nil }) {
+			t.Errorf("a %s is a report", what)
+		}
+	}
+	other := filepath.Join(base, "a")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	x := readIndex{filepath.Join(base, "[ab]"), "1.0"}
+	for _, in := range []string{other, x.dir} {
+		for i := range keepIndexed + 3 {
+			name := filepath.Join(in, fmt.Sprintf("%d.report.json", i))
+			if err := errors.Join(os.MkdirAll(in, 0o700), os.WriteFile(name, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	x.sweep()
+	own, theirs := len(x.files("*")), len(readIndex{other, ""}.files("*"))
+	if own != keepIndexed || theirs != keepIndexed+3 {
+		t.Errorf("%d of %d files are left, and %d of another folder's %d", own, keepIndexed+3, theirs, keepIndexed+3)
 	}
 }
