@@ -1,6 +1,8 @@
 package leak
 
 import (
+	"maps"
+
 	"cmp"
 	"math"
 	"slices"
@@ -9,6 +11,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // silent says whether a site has stopped to allocate, maybe after the last collection: it never did for half as long,
@@ -123,4 +126,45 @@ func classGrowth(r *heap.Symbols, of map[sites.Class]bool, before, after []heap.
 		}
 	}
 	return grown
+}
+
+// swaps says of a site whether its objects take the place of another site's of the same class: a reference listing
+// shows that the same object holds both, and of the other's at least half as much has died as of these lives, as in a
+// table whose entries are renewed.
+func (h *detector) swaps(c *candidate) bool {
+	if h.Holder == nil {
+		return false
+	}
+	x := h.curve(c.s)
+	if len(x.floors) == 0 {
+		return false
+	}
+	last, keys := x.floors[len(x.floors)-1], c.keys()
+	left, holder := (x.v[last]-x.v[0])/2, ui.Flow("")
+	for _, k := range slices.SortedFunc(maps.Keys(h.Sites), sites.Key.Compare) { // sums of floats, always in one order
+		if k.Class != c.key.Class || slices.Contains(keys, k) {
+			continue
+		}
+		y := h.curve(h.Sites[k])
+		if len(y.floors) == 0 {
+			continue
+		}
+		last := y.floors[len(y.floors)-1]
+		died := slices.Max(y.v[:last+1]) - y.v[last]
+		if died <= 0 {
+			continue
+		}
+		if holder == "" {
+			if holder = h.Holder(keys); holder == "" {
+				return false
+			}
+		}
+		if h.Holder([]sites.Key{k}) != holder {
+			continue
+		}
+		if left -= died; left <= 0 {
+			return true
+		}
+	}
+	return false
 }

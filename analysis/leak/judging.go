@@ -105,6 +105,9 @@ func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 		if c.growth = h.judge(c.s); h.late && h.replaces(r.Symbols, c) {
 			c.p, c.why = 1, whyReplaced
 		}
+		if c.p <= significance && c.slope > 0 && h.swaps(c) {
+			c.p, c.why = 1, whyReplaced
+		}
 		if h.Soft != nil && c.p <= significance && h.Soft(c.keys()) {
 			c.p, c.why, c.refuted = 1, whySoft, true
 		}
