@@ -199,8 +199,7 @@ func Ages(by []Classifier, filters []Filter) []uint64 {
 	return slices.Compact(out)
 }
 
-// known is what was worked out about types and stacks. States of one recording may share it, and several may use it at a
-// time.
+// known is what was worked out about types and stacks. States of one recording may share it, and use it at a time.
 type known struct {
 	mu     sync.RWMutex
 	names  map[uint32]string

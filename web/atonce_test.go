@@ -66,7 +66,8 @@ func TestCancelled(t *testing.T) {
 	for i := range 60 {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, at+"api/"+all[i%3], nil))
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, at+"api/"+all[i%3], nil)
+		s.ServeHTTP(httptest.NewRecorder(), r)
 	}
 	for _, what := range all {
 		ask(t, at, what, nil)

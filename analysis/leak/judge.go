@@ -117,9 +117,7 @@ func (h *detector) judge(s *history.Series) growth {
 	if clock == nil {
 		clock = t
 	}
-	// Soft references are cleared before the heap is full: what came with as many of them is a cache. A reference
-	// listing shows what they hold: nearly each class has one, for reflection.
-	if grown, _ := h.held(s, t, low); h.Soft == nil && h.like(softReferences, grown, t[len(t)-1]-t[0], float64(s.LiveSamples)) {
+	if h.softly(s, t, low) {
 		return no(whySoft)
 	}
 	h.chance(&g, s, &c, clock, v, samples, t[len(t)-1]-t[0])
@@ -133,6 +131,16 @@ func (h *detector) judge(s *history.Series) growth {
 		}
 	}
 	return g
+}
+
+// softly says whether a series came as fast as soft references, which are cleared before the heap is full: then it is a
+// cache. A reference listing says more exactly what they hold: nearly each class has one, for reflection.
+func (h *detector) softly(s *history.Series, t, low []float64) bool {
+	if h.Soft != nil {
+		return false
+	}
+	grown, _ := h.held(s, t, low)
+	return h.like(softReferences, grown, t[len(t)-1]-t[0], float64(s.LiveSamples))
 }
 
 // refutes says whether a reason shows that the objects are dropped.
