@@ -25,14 +25,13 @@ const roomShare = 0.7
 
 // Pause takes in a pause, and the bytes in use before and after it. Stops of heapcam's own are no collections.
 func (f *FullHeap) Pause(p *Pause, before, after uint64) {
-	f.futile = false
 	switch p.Kind {
 	case PauseFull:
 		f.futile = f.fulls > 0 && forRoom[p.Cause] && before <= f.after+f.after/1000 && after >= before-before/100
 		f.fulls, f.after, f.end = f.fulls+1, after, p.Start+p.Dur
 	case PauseWalk, PauseRemark, PauseCleanup:
 	default:
-		f.fulls = 0
+		f.fulls, f.futile = 0, false
 	}
 	if p.Kind != PauseWalk {
 		f.last, f.any = after, true

@@ -1,8 +1,6 @@
 package leak
 
 import (
-	"maps"
-
 	"cmp"
 	"math"
 	"slices"
@@ -141,10 +139,14 @@ func (h *detector) swaps(c *candidate) bool {
 	}
 	last, keys := x.floors[len(x.floors)-1], c.keys()
 	left, holder := (x.v[last]-x.v[0])/2, ui.Flow("")
-	for _, k := range slices.SortedFunc(maps.Keys(h.Sites), sites.Key.Compare) { // sums of floats, always in one order
-		if k.Class != c.key.Class || slices.Contains(keys, k) {
-			continue
+	var others []sites.Key
+	for k := range h.Sites {
+		if k.Class == c.key.Class && !slices.Contains(keys, k) {
+			others = append(others, k)
 		}
+	}
+	slices.SortFunc(others, sites.Key.Compare) // sums of floats, always in one order
+	for _, k := range others {
 		y := h.curve(h.Sites[k])
 		if len(y.floors) == 0 {
 			continue

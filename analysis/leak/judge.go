@@ -117,7 +117,7 @@ func (h *detector) judge(s *history.Series) growth {
 	if clock == nil {
 		clock = t
 	}
-	if h.softly(s, t, low) {
+	if h.softly(&g, s, t, low) {
 		return no(whySoft)
 	}
 	h.chance(&g, s, &c, clock, v, samples, t[len(t)-1]-t[0])
@@ -134,9 +134,10 @@ func (h *detector) judge(s *history.Series) growth {
 }
 
 // softly says whether a series came as fast as soft references, which are cleared before the heap is full: then it is a
-// cache. A reference listing says more exactly what they hold: nearly each class has one, for reflection.
-func (h *detector) softly(s *history.Series, t, low []float64) bool {
-	if h.Soft != nil {
+// cache. A reference listing that has some of the growth says more exactly what they hold: nearly each class has
+// one, for reflection.
+func (h *detector) softly(g *growth, s *history.Series, t, low []float64) bool {
+	if h.Soft != nil && g.seen >= seenShare {
 		return false
 	}
 	grown, _ := h.held(s, t, low)
