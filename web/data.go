@@ -34,7 +34,7 @@ type data struct {
 	answers   cache[any]              // diffs, trends
 	graphs    cache[*retention.Heap]  // the newest reference listing
 	growing   growing                 // the report of a recording that grows
-	grouping  sync.Mutex              // held by the one grouping that runs: states share their caches of names
+	grouping  sync.Mutex              // held by the one grouping that runs: it takes a processor
 }
 
 // maxReplays is how many replays run at a time. Each uses a core, and memory for a heap state.

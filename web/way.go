@@ -35,27 +35,20 @@ func (w *way) ask() {
 	})
 }
 
-// end lets the others go on.
-func (w *way) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.parts > 0 {
-		w.parts = 0
-		close(w.clear)
-	}
-}
+// end lets the others go on, whatever the page still waits for.
+func (w *way) end() { w.drop(wayParts) }
 
 // answered says that the page has one of its answers.
-func (w *way) answered() {
+func (w *way) answered() { w.drop(1) }
+
+// drop says that the page does not wait for n answers any more.
+func (w *way) drop(n int) {
 	w.mu.Lock()
-	last := w.parts == 1
-	if w.parts > 1 {
-		w.parts--
+	defer w.mu.Unlock()
+	if w.parts > 0 && w.parts <= n {
+		close(w.clear)
 	}
-	w.mu.Unlock()
-	if last {
-		w.end()
-	}
+	w.parts = max(0, w.parts-n)
 }
 
 // give waits while a page waits, or until over is closed.

@@ -55,8 +55,12 @@ func (h *detector) findFull(r *heap.Cursor) {
 			continue
 		}
 		use := float64(x.used) / limit
-		if storm++; use < fullStorm || h.watched && use < fullAlone {
+		switch {
+		case x.kind == trace.PauseMinor: // what it leaves of old space may be garbage
+		case use < fullStorm, h.watched && use < fullAlone:
 			storm = 0
+		default:
+			storm++
 		}
 		until := h.Times[len(h.Times)-1] + 60
 		if n := slices.IndexFunc(h.spaces[i+1:], func(x spaceUse) bool { return h.tells(x.kind) }); n >= 0 {
@@ -70,16 +74,19 @@ func (h *detector) findFull(r *heap.Cursor) {
 			e = "two full collections in a row made no room for an allocation"
 		case use >= fullAlone && !h.watched: // one cycle may have begun late
 			e = "a full collection freed hardly anything"
-		case storm >= stormLeast && h.watched:
+		case storm >= stormLeast && h.watched && h.full == nil:
 			e = "one cycle after another freed hardly anything"
-		case storm >= stormLeast:
+		case storm >= stormLeast && !h.watched:
 			e = "full collections followed one another"
 		default:
 			continue
 		}
 		h.full = &Full{Time: collection.Wall(r.Symbols, uint64(h.Times[i]*1e9)), GC: x.gc, UsedBytes: x.used,
 			MaxBytes: r.JVM.MaxHeap, Evidence: e, at: i}
-		break
+		// An allocation that fails later shows it better: more samples are watched by then.
+		if !h.watched || failed(h.Times[i], until) {
+			break
+		}
 	}
 	if h.full == nil {
 		return

@@ -103,6 +103,7 @@ func TestWatchedFull(t *testing.T) {
 	}{
 		{"failed", func(i uint64) uint64 { return 30 + i }, true, 60},
 		{"cycles", func(i uint64) uint64 { return min(40+i, 95) }, false, 56},
+		{"cycles, then failed", func(i uint64) uint64 { return min(40+i, 95) }, true, 60},
 		{"one", func(i uint64) uint64 {
 			if i == 30 {
 				return 99
