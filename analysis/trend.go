@@ -97,10 +97,10 @@ func TrendWithin(
 	again func() ([]classify.Classifier, []classify.Filter),
 	most int,
 ) (*TrendReport, error) {
-	if by, filters := again(); needsRefs(by, filters) {
-		return nil, ErrRefs
+	t, err := newTrend(again())
+	if err != nil {
+		return nil, err
 	}
-	t := newTrend()
 	return t.report(collection.Each(r, func(c *heap.Collection) bool {
 		if c.Known && !within(collection.Wall(r.Symbols, c.End())) {
 			return true
@@ -123,18 +123,12 @@ func TrendStates(
 	again func() ([]classify.Classifier, []classify.Filter),
 	most int,
 ) (*TrendReport, error) {
-	if by, filters := again(); needsRefs(by, filters) {
-		return nil, ErrRefs
+	t, err := newTrend(again())
+	if err != nil {
+		return nil, err
 	}
-	t := newTrend()
 	if by, filters := again(); grouping.Outlines(by, filters) {
 		t.outline, t.sampling = grouping.NewOutline(by, filters), samples
-		for _, b := range by {
-			t.rep.By = append(t.rep.By, b.Name)
-		}
-		for _, f := range filters {
-			t.rep.Where = append(t.rep.Where, f.Name)
-		}
 		a, _ := classify.Needs(by, filters)
 		t.sites = a&classify.AttrSite != 0
 	}
@@ -202,11 +196,19 @@ type trending struct {
 	sampling *heap.Sampling
 }
 
-func newTrend() *trending {
-	return &trending{
-		rep:  &TrendReport{Schema: "heapcam.trend/1", Collections: []TrendPoint{}, Exact: true, Rows: []TrendRow{}},
-		rows: map[string]*TrendRow{},
+// newTrend fails with ErrRefs where by or filters look at references.
+func newTrend(by []classify.Classifier, filters []classify.Filter) (*trending, error) {
+	if needsRefs(by, filters) {
+		return nil, ErrRefs
 	}
+	rep := &TrendReport{Schema: "heapcam.trend/1", Collections: []TrendPoint{}, Exact: true, Rows: []TrendRow{}}
+	for _, b := range by {
+		rep.By = append(rep.By, b.Name)
+	}
+	for _, f := range filters {
+		rep.Where = append(rep.Where, f.Name)
+	}
+	return &trending{rep: rep, rows: map[string]*TrendRow{}}, nil
 }
 
 // group takes in a state.
@@ -226,7 +228,6 @@ func (t *trending) group(
 		t.failed = fmt.Errorf("collection %d: %w", c.GC, err)
 		return false
 	}
-	t.rep.By, t.rep.Where = g.By, g.Where
 	t.point(r.Symbols, c, g.Objects, g.Bytes, g.Exact)
 	g.Tree.Walk(func(path []string, x *grouping.Node) bool {
 		if len(path) == 0 {

@@ -275,11 +275,10 @@ func report(a *agent.Agent, code int) {
 	case code != 0:
 		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded. Either the command started none, or the JVM ignores "+
 			"JAVA_TOOL_OPTIONS, or it does not start with an agent (if it writes a CDS archive, clear "+
-			"JAVA_TOOL_OPTIONS "+
-			"for it)\n")
+			"JAVA_TOOL_OPTIONS for it), or it ended within a second and /dev/shm had no room for its ring\n")
 	default:
 		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded: either the command started none, or the JVM ignores "+
-			"JAVA_TOOL_OPTIONS\n")
+			"JAVA_TOOL_OPTIONS, or it ended within a second and /dev/shm had no room for its ring\n")
 	}
 }
 

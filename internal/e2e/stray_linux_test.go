@@ -29,7 +29,12 @@ func TestStrayRing(t *testing.T) {
 			limit: "16MiB",
 			wrap:  smallShm}
 		r := p.start(t)
-		await(t, "collections", func() bool { return r.stops() >= 10 })
+		await(t, "its recording", func() bool { // it is searched for after most of a second
+			all, err := filepath.Glob(filepath.Join(r.out, "*", "*.hcr"))
+			return err == nil && len(all) > 0
+		})
+		n := r.stops()
+		await(t, "collections", func() bool { return r.stops() >= n+10 })
 		r.end(t, end)
 		rec := r.recorded(t)
 		if rec.collections < 10 {

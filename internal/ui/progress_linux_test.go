@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"testing"
 	"time"
@@ -39,8 +40,8 @@ func TestProgressSteps(t *testing.T) {
 	ClearProgress()
 	os.Stderr = was
 	b := make([]byte, 1000)
-	k, err := host.Read(b)
 	const want = "\r\x1b[Kheapcam: reading: one \r\x1b[Kheapcam: reading: two \r\x1b[K\r\x1b[K"
+	k, err := io.ReadAtLeast(host, b, len(want))
 	if err != nil || string(b[:k]) != want {
 		t.Errorf("%q %v", b[:k], err)
 	}
