@@ -1,8 +1,9 @@
 // Command bench measures what recording costs real Java programs (bench/workloads).
 //
-// For each program, JDK and collector it runs four configurations: "none" and "again" (both without heapcam: the A/A
-// pair that shows what the machine's own noise is), "survivors" and "full"; interleaved forwards and backwards (ABBA),
-// so that a slow drift of the machine hits all alike. Each run is one line of the results file. Runs that are there
+// For each program, JDK and collector it runs six configurations: "none" and "again" (both without heapcam: the A/A
+// pair that shows what the machine's own noise is), "survivors" and "full", "jfr" (Flight Recorder with its settings
+// "profile") and "async" (async-profiler, which has to be installed); interleaved forwards and backwards (ABBA), so
+// that a slow drift of the machine hits all alike. Each run is one line of the results file. Runs that are there
 // already are not repeated, so an interrupted measurement continues; nothing is ever removed. "-table" renders the file
 // as Markdown.
 //
@@ -72,7 +73,17 @@ var workloads = []workload{
 	{"sunflow", "128m", 4}, {"xml-transform", "128m", 120}, {"xml-validation", "128m", 200},
 }
 
-var configs = []string{"none", "survivors", "full", "again"}
+// configs of a round, in this order.
+var configs = []string{"none", "survivors", "jfr", "full", "async", "again"}
+
+// others are the recorders that heapcam is compared with, and the JVM's options for them. %s is a new file.
+var others = map[string]string{
+	"jfr":   "-XX:StartFlightRecording:settings=profile,filename=%s",
+	"async": "-agentpath:" + asyncProfiler + "=start,event=alloc,live,file=%s,jfr",
+}
+
+// asyncProfiler is where its library is, "": nowhere.
+var asyncProfiler = os.Getenv("ASYNC_PROFILER")
 
 func main() {
 	if len(os.Args) > 2 && os.Args[1] == "-child" {
@@ -97,6 +108,10 @@ func main() {
 	if *table {
 		render(os.Stdout, have)
 		return
+	}
+	if asyncProfiler == "" {
+		fmt.Fprintln(os.Stderr, "not run: async-profiler (ASYNC_PROFILER= its library)")
+		configs = slices.DeleteFunc(configs, func(c string) bool { return c == "async" })
 	}
 	m := &measurer{build: *build, machine: machine(), done: map[string]bool{}, file: *file}
 	for _, r := range have {

@@ -121,8 +121,11 @@ func (m *measurer) one(r *row, script, home string) error {
 			args...)
 	}
 	c := exec.Command(args[0], args[1:]...)
-	c.Env = append(os.Environ(), "JAVA="+filepath.Join(home, "bin", "java"), "N="+strconv.Itoa(r.N),
-		fmt.Sprintf("JAVA_OPTS=-XX:+Use%sGC -Xms%s -Xmx%s -Xlog:gc:file=%s:uptime", r.GC, r.Heap, r.Heap, gclog))
+	options := fmt.Sprintf("JAVA_OPTS=-XX:+Use%sGC -Xms%s -Xmx%s -Xlog:gc:file=%s:uptime", r.GC, r.Heap, r.Heap, gclog)
+	if o := others[r.Config]; o != "" {
+		options += " " + fmt.Sprintf(o, filepath.Join(dir, r.Config+".jfr"))
+	}
+	c.Env = append(os.Environ(), "JAVA="+filepath.Join(home, "bin", "java"), "N="+strconv.Itoa(r.N), options)
 	var talk strings.Builder
 	c.Stdout, c.Stderr = &talk, &talk
 	if err := c.Start(); err != nil {

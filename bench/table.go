@@ -108,12 +108,43 @@ func render(w io.Writer, rows []row) {
 				slices.Max(shares), mean(cpus))
 		}
 	}
-	fmt.Fprintln(w, strings.TrimSpace(`
+	renderOthers(w, keys, byGroup)
+	fmt.Fprintln(w, "\n"+strings.TrimSpace(`
 Each figure is a median over rounds of the ratio to the mean of both plain runs of the same round. "Probe" and
 "sampling": the probe's own clocks, in pauses (the application stands still) and in sampled allocations (one thread of
 it does; the clock runs on when that thread is preempted). "CPU, all": user+system time of JVM and recorder. Bytes per
 object are compressed, sync points apart, per object born within the walk's sight (at survivors depth those that
 outlived a collection); sync bytes are per object listed. The interval is Student's.`))
+}
+
+// renderOthers writes what heapcam and other recorders cost in the same rounds.
+func renderOthers(w io.Writer, keys []group, byGroup map[group]map[int]map[string]row) {
+	for _, other := range []string{"jfr", "async"} {
+		cpu, wall := map[string][]float64{}, map[string][]float64{}
+		for _, g := range keys {
+			rounds := map[int]map[string]row{}
+			for n, c := range byGroup[g] {
+				if _, ok := c[other]; ok {
+					rounds[n] = c
+				}
+			}
+			for _, config := range []string{"survivors", "full", other} {
+				if m := compare(rounds, config); m.n > 0 {
+					cpu[config] = append(cpu[config], median(m.cpu))
+					wall[config] = append(wall[config], median(m.wall))
+				}
+			}
+		}
+		if len(cpu[other]) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "\n### Beside `%s`, the same rounds\n\n| recorder | programs and JVMs | CPU, all, mean | worst | "+
+			"wall time, mean | worst |\n|---|---|---|---|---|---|\n", other)
+		for _, config := range []string{"survivors", "full", other} {
+			fmt.Fprintf(w, "| %s | %d | %.3f | %.3f | %.3f | %.3f |\n", config, len(cpu[config]), mean(cpu[config]),
+				slices.Max(cpu[config]), mean(wall[config]), slices.Max(wall[config]))
+		}
+	}
 }
 
 func ratio(a, b float64) string {

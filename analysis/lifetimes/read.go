@@ -14,8 +14,8 @@ import (
 var (
 	ErrNoObjects = errors.New("the recording has no objects (depth samples, or a collector without addresses); " +
 		"record with --depth full, or with --depth survivors")
-	ErrNoCollections = errors.New("the recording has no collection with object data: record for longer, " +
-		"or with a smaller young generation")
+	ErrNoCollections = errors.New("the recording has no collection with object data after which the heap state is " +
+		"known: record for longer, or with a smaller young generation; heapcam report says if sync points are missing")
 )
 
 // Read replays all of r, which has read nothing yet, and gives the lifetimes. Its errors are those of the replay,
@@ -36,16 +36,11 @@ func Read(r *heap.Replay) (*Tape, error) {
 	b.tail()
 	b.t.JVM = r.JVM
 	b.t.Names = r.Symbols.TypeName
-	objects, exact := false, false
-	for i := range b.t.Epochs {
-		e := &b.t.Epochs[i]
-		objects = objects || e.Depth >= trace.DepthSurvivors
-		exact = exact || e.Exact
-	}
+	objects := slices.ContainsFunc(b.t.Epochs, func(e Epoch) bool { return e.Depth >= trace.DepthSurvivors })
 	switch {
 	case trace.Concurrent(r.JVM.Collector), len(b.t.Epochs) > 0 && !objects:
 		return nil, ErrNoObjects
-	case !exact:
+	case !b.applied:
 		return nil, ErrNoCollections
 	}
 	b.t.count()
@@ -60,6 +55,7 @@ type reader struct {
 	live uint64 // objects that are in places
 
 	known    bool   // places hold the state after the newest collection
+	applied  bool   // they held that of one collection at least
 	now, end uint64 // virtual time, and ns, of the newest collection
 	last     Epoch  // the newest one, for what was used after it
 	samples  map[uint64]int
@@ -120,9 +116,7 @@ func (b *reader) epoch(e *trace.Epoch, applied bool) {
 	if !applied || !x.Exact {
 		b.known = false
 	} else {
-		if !b.known { // the state begins here: a listing that no collection belongs to came before
-			b.known = true
-		}
+		b.known, b.applied = true, true // the state begins after a listing that no collection belongs to
 		eden := uint64(0)
 		for _, s := range e.Spaces {
 			if s.Kind == trace.SpaceEden && s.End > s.Bottom {
