@@ -384,7 +384,7 @@ func (r *Cursor) epoch(b trace.Block) error {
 		r.Survive(id)
 	}
 	if e.Pause.Flags&trace.PauseEdenKept == 0 {
-		r.EmptyEden()
+		r.EmptyEden(len(e.Resolved)+len(e.SampleDead) > 0)
 		r.matcher.Eden = false
 	}
 	if r.follows { // of an inexact epoch the listing needs the regions before

@@ -59,12 +59,26 @@ type Event struct {
 // did.
 func (h *Tracker) begin(c *heap.Collection) {
 	if h.Times == nil {
-		h.From = float64(min(c.PhaseStart, c.Start)) / 1e9
+		h.From, h.first = float64(min(c.PhaseStart, c.Start))/1e9, c.GC
 	}
 }
 
-// bornAt is when a sample was allocated, as far as the window knows it.
-func (h *Tracker) bornAt(s *heap.Sample) float64 { return max(float64(s.Time)/1e9, h.From) }
+// bornAt is when a sample was allocated, as far as the window knows it. A sample of which only a sync point tells has
+// no time, but the collection before which it was allocated: it gets any time since the one before, always the same.
+func (h *Tracker) bornAt(s *heap.Sample) float64 {
+	t := float64(s.Time) / 1e9
+	if i := s.Birth - h.first; s.Time == 0 && s.Birth >= h.first && i < uint64(len(h.Times)) {
+		from := h.From
+		if i > 0 {
+			from = h.Times[i-1]
+		}
+		t = from + anyOf(s)*(h.Times[i]-from)
+	}
+	return max(t, h.From)
+}
+
+// anyOf is evenly distributed over samples, from 0 to 1.
+func anyOf(s *heap.Sample) float64 { return float64(s.ID*0x9e3779b97f4a7c15>>11) / (1 << 53) }
 
 // diedAt is a time for the death of a sample that collection c, the i-th, did not find: any since the one before,
 // always the same for it. Garbage of old space waits for its collection.
@@ -74,8 +88,7 @@ func (h *Tracker) diedAt(s *heap.Sample, c *heap.Collection, i int) float64 {
 		k == trace.PauseMajor {
 		return t
 	}
-	u := float64(s.ID*0x9e3779b97f4a7c15>>11) / (1 << 53)
-	return max(h.bornAt(s), h.Times[i-1]+u*(t-h.Times[i-1]))
+	return max(h.bornAt(s), h.Times[i-1]+anyOf(s)*(t-h.Times[i-1]))
 }
 
 // Event adds one while there are few collections.

@@ -104,6 +104,7 @@ type Tracker struct {
 	k      int
 	Times  []float64 // seconds of each collection's end
 	From   float64   // when the window began, in seconds
+	first  uint64    // number of its first collection
 	To     float64   // when the newest sample was taken
 	Newest uint64    // number of the newest collection
 	// numbers of collections after which no sample of a dead object is left in old space: full ones and remarks

@@ -126,9 +126,17 @@ func classGrowth(r *heap.Symbols, of map[sites.Class]bool, before, after []heap.
 	return grown
 }
 
-// swaps says of a site whether its objects take the place of another site's of the same class: a reference listing
-// shows that the same object holds both, and of the other's at least half as much has died as of these lives, as in a
-// table whose entries are renewed.
+const (
+	// swapsMost is how many other sites of a class swaps looks at, those with the most live bytes first.
+	swapsMost = 32
+	// swapsChance is how rarely so few samples of what is replaced die.
+	swapsChance = 0.02
+)
+
+// swaps says of a site whether its objects take the place of other sites' of the same class, as in a table whose
+// entries are renewed: a reference listing shows that the same object holds both, the others were enough to be
+// replaced, and at least half as much of them has died as of the site lives. Few samples of the others may show less:
+// each that was taken before the sampling interval became shorter stands for many objects.
 func (h *detector) swaps(c *candidate) bool {
 	if h.Holder == nil {
 		return false
@@ -137,23 +145,29 @@ func (h *detector) swaps(c *candidate) bool {
 	if len(x.floors) == 0 {
 		return false
 	}
-	last, keys := x.floors[len(x.floors)-1], c.keys()
-	left, holder := (x.v[last]-x.v[0])/2, ui.Flow("")
+	keys := c.keys()
+	last := x.floors[len(x.floors)-1]
+	grown := x.v[last] - x.v[0]
 	var others []sites.Key
 	for k := range h.Sites {
 		if k.Class == c.key.Class && !slices.Contains(keys, k) {
 			others = append(others, k)
 		}
 	}
-	slices.SortFunc(others, sites.Key.Compare) // sums of floats, always in one order
-	for _, k := range others {
+	slices.SortFunc(others, sites.Key.Compare) // always in one order
+	slices.SortStableFunc(others, func(a, b sites.Key) int {
+		return cmp.Compare(h.Sites[b].LiveBytes, h.Sites[a].LiveBytes)
+	})
+	holder := ui.Flow("")
+	had, died, bytes, samples := 0.0, 0.0, 0.0, 0.0 // of the others
+	for _, k := range others[:min(len(others), swapsMost)] {
 		y := h.curve(h.Sites[k])
 		if len(y.floors) == 0 {
 			continue
 		}
 		last := y.floors[len(y.floors)-1]
-		died := slices.Max(y.v[:last+1]) - y.v[last]
-		if died <= 0 {
+		most := slices.Max(y.v[:last+1])
+		if most <= 0 {
 			continue
 		}
 		if holder == "" {
@@ -164,9 +178,12 @@ func (h *detector) swaps(c *candidate) bool {
 		if h.Holder([]sites.Key{k}) != holder {
 			continue
 		}
-		if left -= died; left <= 0 {
-			return true
-		}
+		had, died = had+most, died+most-y.v[last]
+		bytes, samples = bytes+h.Sites[k].LiveBytes, samples+float64(h.Sites[k].LiveSamples)
 	}
-	return false
+	if had < grown/2 || had <= 0 {
+		return false
+	}
+	each := bytes / max(samples, 1)
+	return died >= grown/2 || stats.PoissonAtMost(grown/each, died/each) >= swapsChance
 }

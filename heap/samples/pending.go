@@ -12,10 +12,12 @@ type pending struct {
 	sort bool // not ascending
 }
 
-// maxPending bounds the pending samples, keepPending those whose memory is kept for the next phase.
+// maxPending bounds the pending samples, maxUnresolved those of earlier phases, keepPending those whose memory is kept
+// for the next phase.
 const (
-	maxPending  = 1 << 22
-	keepPending = 1 << 16
+	maxPending    = 1 << 22
+	maxUnresolved = 1 << 16
+	keepPending   = 1 << 16
 )
 
 // add takes x in, unless there are too many. Of several with one id the last counts.
@@ -44,6 +46,13 @@ func (f *pending) find(id uint64) *Sample {
 		return f.all[i-1]
 	}
 	return nil
+}
+
+// keep drops all but the newest samples.
+func (f *pending) keep() {
+	if n := len(f.all) - maxUnresolved; n > 0 {
+		f.all = slices.Delete(f.all, 0, n)
+	}
 }
 
 func (f *pending) clear() {

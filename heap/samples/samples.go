@@ -123,8 +123,15 @@ func (t *Tracker) Die(id uint64) {
 	}
 }
 
-// EmptyEden forgets the pending samples: those that were not resolved have died.
-func (t *Tracker) EmptyEden() { t.pending.clear() }
+// EmptyEden takes in that eden was emptied. If the epoch says which samples survived, the pending ones have died. An
+// epoch that was written while the ring was taken, or that was not understood, does not say it: then the next one does.
+func (t *Tracker) EmptyEden(resolved bool) {
+	if resolved {
+		t.pending.clear()
+	} else {
+		t.pending.keep()
+	}
+}
 
 // Adopt replaces Live by the samples that a sync point reports live. site is as for Take. attach looks for the sample's
 // object, gives the sample the object's type if it has none, and says whether the object is there; a sample without an

@@ -24,7 +24,7 @@ func TestLifeOfSamples(t *testing.T) {
 	if _, ok := x.Resolve(9); ok {
 		t.Error("sample 9 was never taken")
 	}
-	x.EmptyEden()
+	x.EmptyEden(true)
 	lives.Follow(x, 1)
 	if _, ok := x.Resolve(5); ok || len(x.Live) != 1 || x.LiveBytes != 16 ||
 		len(x.Sampled) != 2 || len(x.Resolved) != 1 {
@@ -44,6 +44,31 @@ func TestLifeOfSamples(t *testing.T) {
 		if _, live := lives.Live(gc)[7]; live != want || (lives.SampleAt(7, gc) != nil) != want {
 			t.Errorf("after collection %d sample 7 lives: %v, want %v", gc, live, want)
 		}
+	}
+}
+
+// TestUnresolved: an epoch that was written while the ring was taken does not say which samples survived. The next one
+// says it of both phases.
+func TestUnresolved(t *testing.T) {
+	x := New()
+	x.Take([]trace.Sample{{ID: 1, Size: 16, Time: 5}, {ID: 2, Size: 16}}, 1, same)
+	x.EmptyEden(false)
+	x.Begin()
+	x.Take([]trace.Sample{{ID: 3, Size: 24}}, 2, same)
+	for id, birth := range map[uint64]uint64{1: 1, 3: 2} {
+		if got, ok := x.Resolve(id); !ok || got != birth {
+			t.Errorf("sample %d is born at %d, %v", id, got, ok)
+		}
+	}
+	x.EmptyEden(true)
+	if _, ok := x.Resolve(2); ok || len(x.Live) != 2 || x.Live[1].Time != 5 {
+		t.Errorf("%+v", x)
+	}
+	for range 3 * maxUnresolved {
+		x.Take([]trace.Sample{{ID: 9, Size: 16}}, 3, same)
+	}
+	if x.EmptyEden(false); len(x.pending.all) != maxUnresolved {
+		t.Errorf("%d samples of earlier phases are kept", len(x.pending.all))
 	}
 }
 
