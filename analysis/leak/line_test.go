@@ -1,6 +1,7 @@
 package leak
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -84,6 +85,41 @@ func TestByHolder(t *testing.T) {
 		}
 		if v := l.Verdicts[0]; len(v.Members) != 3-c.want || c.want == 1 && v.LiveSamples < 650 {
 			t.Errorf("%s: %d samples of %+v", name, v.LiveSamples, v.Members)
+		}
+	}
+}
+
+// TestSwaps: objects that come into the table that others of their class are in may take their place: few samples of
+// the others, taken while the sampling interval was long, need not show that.
+func TestSwaps(t *testing.T) {
+	for name, c := range map[string]struct {
+		holder ui.Flow
+		each   float64 // of how many objects a sample of the others tells, compared with one of those that come
+		want   int
+	}{
+		"one table, few samples":  {"static A.m → Map.table, then []", 64, 0},
+		"one table, many samples": {"static A.m → Map.table, then []", 1, 1},
+		"two tables":              {"static A.n → Map.table, then []", 64, 1},
+	} {
+		var objects []object
+		for range 60 {
+			objects = append(objects, object{1, 0.5, math.Inf(1)})
+		}
+		for at := 2.25; at < 58; at++ {
+			objects = append(objects, object{2, at, math.Inf(1)})
+		}
+		r, h := world(objects, every(nil, []float64{30, 50}))
+		for k, s := range h.Sites {
+			if k.Frame == 1 {
+				s.Scale(c.each)
+			}
+		}
+		h.Holder = func(keys []sites.Key) ui.Flow {
+			return map[uint64]ui.Flow{1: "static A.m → Map.table, then []", 2: c.holder}[keys[0].Frame]
+		}
+		l := h.Report(&r.Cursor)
+		if len(l.Verdicts) != c.want || c.want == 0 && (len(l.Misses) == 0 || l.Misses[0].Reason != "replaced") {
+			t.Errorf("%s: %+v, %+v", name, l.Verdicts, l.Misses)
 		}
 	}
 }

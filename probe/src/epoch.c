@@ -157,7 +157,7 @@ static void decide_depth(struct finish *f) {
 // Whether a listing that this pause forces is left out. It is due until one is made, and what moves until then is of no
 // use to a reader: so no object is recorded.
 static void weather_storm(struct finish *f) {
-    if (f->kind == HC_PAUSE_FULL) storm_full_collection(f->begin);
+    if (f->kind == HC_PAUSE_FULL) storm_full_collection(f->begin, f->reason || ramp_open());
     if (f->kind == HC_PAUSE_WALK || f->depth == HC_DEPTH_SAMPLES || f->reason == HC_SYNC_FIRST) return;
     bool due = f->reason || f->kind == HC_PAUSE_FULL || pause_missed() || (eden_dirty && f->kind == HC_PAUSE_YOUNG);
     struct storm_pause p = {f->begin, start_time, heapmap()->list_bytes(&maps.finish), due};
@@ -268,7 +268,8 @@ static bool put_slice(struct finish *f) {
     uint64_t now = now_ns(), may = budget_slice(now - start_time), bytes = heapmap()->list_bytes(&maps.finish);
     uint64_t all = f->reason ? budget_listing(bytes) : 0;
     bool whole = f->reason && budget_fits(bytes, (uint64_t)(f->e.end - f->e.p));
-    if (!may || (whole && (all <= may || storm_in_one_piece(f->begin, all)))) return false;
+    struct storm_pause p = {f->begin, start_time, bytes, true};
+    if (!may || (whole && (all <= may || storm_in_one_piece(&p, all)))) return false;
     if (!f->reason && !ramp_open()) return true;
     if (f->reason && eden_dirty) { // the next pause tells of no moves, and would end what begins here
         need_sync = f->reason;

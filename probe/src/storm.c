@@ -17,6 +17,10 @@ static PER_RECORDING uint64_t spent[STORM_STEPS], spent_sum, spent_at; // spent_
 static PER_RECORDING uint64_t sampled;                                // SAMPLE_NS as counted last
 static PER_RECORDING uint64_t full_at[STORM_LEAST], full_n, left_out_at, listed_at;
 
+// Full collections in a row that came while a listing was due or under way. After so many one is made in one piece.
+enum { UNLISTED_MOST = 2 };
+static PER_RECORDING uint32_t unlisted;
+
 static PER_RECORDING _Atomic uint64_t stopped; // of storm_stopped, what no pause has counted
 
 // Forgets what was spent more than a span ago.
@@ -30,7 +34,10 @@ static void forget_spent(uint64_t now) {
     }
 }
 
-void storm_full_collection(uint64_t now) { full_at[full_n++ % STORM_LEAST] = now; }
+void storm_full_collection(uint64_t now, bool due) {
+    full_at[full_n++ % STORM_LEAST] = now;
+    unlisted = due ? unlisted + 1 : 0;
+}
 
 // When the storm of now ends, if nothing more comes; before that: there is none.
 static uint64_t storm_until(void) {
@@ -76,12 +83,15 @@ uint64_t storm_ends(uint64_t now) {
     return now + (most > spent_sum ? most - spent_sum : 1);
 }
 
-bool storm_in_one_piece(uint64_t now, uint64_t ns) { return storm_now(now) && (!opt.max_sync || ns <= budget_whole()); }
+bool storm_in_one_piece(const struct storm_pause *p, uint64_t ns) {
+    if (opt.max_sync && ns > budget_whole()) return false;
+    return p->now < storm_until() || (unlisted >= UNLISTED_MOST && ns <= p->now - p->start);
+}
 
 // What the listing that is due in a pause, or its part, is expected to take.
 static uint64_t expected(const struct storm_pause *p) {
     uint64_t ns = budget_expect(p->list_bytes);
-    if (!ramp_allowed() || storm_in_one_piece(p->now, ns)) return ns;
+    if (!ramp_allowed() || storm_in_one_piece(p, ns)) return ns;
     uint64_t part = budget_slice(p->now - p->start);
     return part && part < ns ? part : ns;
 }
