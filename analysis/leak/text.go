@@ -184,7 +184,7 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 	}
 	v.HeapShare = s.heapShare
 	if !s.fills && live > 0 {
-		v.HeapShare = min(1, h.has(s.keys)/live)
+		v.HeapShare = min(1, h.has(r.Symbols, s.keys)/live)
 	}
 	switch {
 	case s.fills:
@@ -218,7 +218,8 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 }
 
 // has is what sites have at the end of the window, in bytes that samples stand for.
-func (h *detector) has(keys []sites.Key) (n float64) {
+func (h *detector) has(r *heap.Symbols, keys []sites.Key) float64 {
+	n := h.Young(r, keys)
 	for _, k := range keys {
 		n += max(0, h.Sites[k].LiveBytes)
 	}
