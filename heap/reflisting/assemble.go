@@ -18,7 +18,7 @@ const (
 	restClasses  = "(class)"
 	restResolved = "(constants)"
 	restStack    = "(stack)"
-	unnamed      = "(unnamed field)"
+	unnamed      = "(unnamed)"
 )
 
 // assembler makes a listing of its parts, which come in order.

@@ -120,3 +120,17 @@ func TestStormBudget(t *testing.T) {
 		})
 	}
 }
+
+// TestFullCollectionsOnly: where each collection is a full one and would end a listing that is spread over pauses, the
+// heap state is known all the same.
+func TestFullCollectionsOnly(t *testing.T) {
+	t.Parallel()
+	p := program{major: 17, gc: "Parallel", heap: "256m", main: "Stable", args: []string{"14"}, limit: "64MiB"}
+	r := p.start(t)
+	r.finish(t)
+	rec := r.recorded(t)
+	if out, errs, code := heapcam(t, "histogram", "--top", "1", rec.dir); code != 0 || !strings.Contains(out, "long[]") {
+		t.Errorf("status %d: %s%s", code, out, errs)
+	}
+	verify(t, rec.dir, 1)
+}

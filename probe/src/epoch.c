@@ -293,7 +293,9 @@ static void put_listing(struct finish *f) {
     // a listing whose only reason is a greater depth is aborted when the budget is spent
     bool budgeted = f->reason == HC_SYNC_DEPTH && f->may;
     bool storm = !budgeted && storm_now(f->begin), walk = f->kind == HC_PAUSE_WALK;
-    uint64_t now = now_ns(), slice = !storm && ramp_allowed() ? budget_slice(now - start_time) : 0;
+    struct storm_pause p = {f->begin, start_time, bytes, true};
+    bool piece = storm || !ramp_allowed() || storm_in_one_piece(&p, budget_listing(bytes));
+    uint64_t now = now_ns(), slice = piece ? 0 : budget_slice(now - start_time);
     uint64_t most = slice ? slice : budget_whole(), until = most ? now + most : 0;
     uint64_t other = budgeted ? f->begin + f->may : storm && !walk ? storm_ends(f->begin) : 0;
     struct listing l = {&maps, f->epoch, f->reason, f->with_eden, f->depth, until, other && (!until || other < until)};
