@@ -11,6 +11,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/leak"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/trace"
 )
 
 func (rep *Report) pauseShare() float64 { return float64(rep.PauseNS) / float64(max(rep.WindowNS, 1)) }
@@ -35,13 +36,9 @@ func (rep *Report) WriteText(w io.Writer, name string) {
 // writeWindow prints what was recorded.
 func (rep *Report) writeWindow(w io.Writer) {
 	kinds := map[string]int{}
-	var used []float64
 	var longest, syncs uint64
 	for _, c := range rep.Collections {
 		kinds[c.Kind]++
-		if c.known() {
-			used = append(used, float64(c.Used))
-		}
 		longest = max(longest, c.PauseNS)
 		if c.Synced {
 			syncs++
@@ -52,7 +49,6 @@ func (rep *Report) writeWindow(w io.Writer) {
 		ks = append(ks, fmt.Sprintf("%d %s", v, k))
 	}
 	slices.Sort(ks)
-	first, last := &rep.Collections[0], &rep.Collections[len(rep.Collections)-1]
 	if rep.Watched != nil {
 		longest = rep.Watched.LongestNS
 	}
@@ -92,12 +88,31 @@ func (rep *Report) writeWindow(w io.Writer) {
 	}
 	ui.Field(w, "heapcam cost", ui.Flowf("%s%s of the time: %s of the pauses, and %s", least,
 		flow(ui.Share(rep.Cost.Share())), flow(ui.Nanoseconds(rep.Cost.Stopped())), sampling))
-	ui.Field(w, "Heap after GC", ui.Flowf("%s %s (first → last%s)", flow(ui.Spark(used, 40)),
-		firstToLast(ui.Bytes(first.Used), ui.Bytes(last.Used)), rep.limit()))
+	rep.writeUsed(w)
 	if g := rep.Garbage; g != nil {
 		ui.Field(w, "Garbage", ui.Flowf("%s of %s in old space after collection %d, %s: it was not collected yet",
 			flow(ui.Part(g.Unreached+g.Weak, g.Old)), flow(ui.Bytes(g.Old)), g.GC, flow(ui.Clock(g.Time))))
 	}
+}
+
+// writeUsed prints what was in use after each collection. A reading is none: what is in use then, nothing has collected.
+// Without any collection, as with Epsilon, the readings are all there is.
+func (rep *Report) writeUsed(w io.Writer) {
+	what, reading := ui.Flow("Heap after GC"), trace.PauseKindNames.String(trace.PauseReading)
+	if cycles, _ := rep.cycles(); cycles == 0 {
+		what, reading = "Heap in use", ""
+	}
+	var used []float64
+	for _, c := range rep.Collections {
+		if c.known() && c.Kind != reading {
+			used = append(used, float64(c.Used))
+		}
+	}
+	if len(used) == 0 {
+		return
+	}
+	ui.Field(w, what, ui.Flowf("%s %s (first → last%s)", ui.Flow(ui.Spark(used, 40)),
+		firstToLast(ui.Bytes(uint64(used[0])), ui.Bytes(uint64(used[len(used)-1]))), rep.limit()))
 }
 
 // limit says how large the heap may become.
@@ -295,8 +310,6 @@ func (rep *Report) next(name string) (out []ui.Text) {
 		return append(out, ui.Sprintf("heapcam dump --brief %s", file))
 	case len(rep.Verdicts) > 0:
 		out = append(out, ui.Sprintf("heapcam leaks %s", file))
-	case rep.Watched != nil:
-		out = append(out, ui.Sprintf("heapcam history %s", file))
 	case last > 0:
 		out = append(out, ui.Sprintf("heapcam histogram --sites %s", file))
 	}

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -65,8 +66,27 @@ func (f *watchedFollower) done(rep *Report, r *heap.Cursor) {
 	rep.Watched = &w
 	rep.UnknownGCs = 0
 	if f.watched != nil {
-		rep.Sites = f.watched.Rows(r.Symbols, r.Live, reportSites)
+		rep.Sites = f.watched.Rows(r.Symbols, r.Live, rep.mostLive(), reportSites)
 	}
+}
+
+// mostLive bounds the bytes of the objects that are known to live at the end: when the last cycle decided which do, all
+// of them were in use. Minor cycles and readings decide, too, so what was in use at any time since counts.
+func (rep *Report) mostLive() uint64 {
+	most := uint64(0)
+	for _, c := range slices.Backward(rep.Collections) {
+		most = max(most, c.Used)
+		if c.Kind == trace.PauseKindNames.String(trace.PauseMajor) {
+			break
+		}
+	}
+	switch {
+	case most > 0:
+		return most
+	case rep.MaxHeap > 0:
+		return rep.MaxHeap
+	}
+	return math.MaxUint64
 }
 
 // frees says whether the collector ever frees an object.

@@ -140,7 +140,7 @@ func Counts(r heap.Reader) bool {
 
 // noState also says why it may be so.
 const noState = "the state is known after no collection; at depth samples, as with ZGC, Shenandoah and Epsilon, it " +
-	"never is: see heapcam report and heapcam history"
+	"never is: see heapcam report"
 
 // FindAmong is Find for who has all points of the recording.
 func FindAmong(ref string, points []Point) (uint64, error) {

@@ -28,8 +28,7 @@ func (out *HeapHistory) WriteText(w io.Writer, most int) {
 		return
 	case out.Last == 0:
 		ui.Headline(w, ui.Doubt, ui.Flowf("The heap state is unknown after all of %s: there is no history. "+
-			"Depth samples "+
-			"records none.", ui.Flow(what)))
+			"Depth samples records none, and it is the only depth with ZGC, Shenandoah and Epsilon.", ui.Flow(what)))
 		return
 	}
 	ui.Fprintf(w, "Live objects over %s, %s\n", ui.Text(what),

@@ -2,6 +2,7 @@ package leak
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -150,6 +151,19 @@ func (h *detector) partOf(x *heads, c *candidate, verdicts []told) int {
 	return 0
 }
 
+// mostLive bounds by how much anything may have grown: by what was ever in use. Few watched samples, each of which stands
+// for much, may add up to more than that.
+func (h *detector) mostLive() uint64 {
+	most := uint64(0)
+	for _, s := range h.spaces {
+		most = max(most, s.used)
+	}
+	if !h.watched || most == 0 {
+		return math.MaxUint64
+	}
+	return most
+}
+
 // misses lists what grew most of what is not named.
 func (h *detector) misses(r *heap.Cursor, x *heads, others []candidate, named []*structure, verdicts []told) []Miss {
 	out := []Miss{}
@@ -184,7 +198,7 @@ func (h *detector) misses(r *heap.Cursor, x *heads, others []candidate, named []
 			c.why = whyPart
 		}
 		m := Miss{Class: c.key.Class.Name, Site: sites.Stack(r.Symbols, c.key.Frame, sites.MaxFrames),
-			GrownBytes: uint64(c.grown), Reason: reasons[c.why].code, Next: reasons[c.why].next}
+			GrownBytes: min(uint64(c.grown), h.mostLive()), Reason: reasons[c.why].code, Next: reasons[c.why].next}
 		m.SiteID = sites.ID(m.Class, m.Site)
 		m.Sentence = ui.Flowf("%s %s: +%s. Not reported: %s.", sites.ClassName(m.Class, ""), place(m.Site),
 			ui.Flow(ui.Bytes(m.GrownBytes)), reasons[c.why].text)

@@ -150,9 +150,12 @@ func (l *Report) WriteText(w io.Writer, name string) {
 		return
 	}
 	file := ui.ShellWord(name)
-	next := []ui.Text{ui.Sprintf("heapcam view %s", file), ui.Sprintf("heapcam history %s", file)}
-	if len(l.Verdicts) > 0 && !l.watched { // there is no heap state to compare
-		next = append(next, ui.Sprintf("heapcam diff --from first --to last %s", file))
+	next := []ui.Text{ui.Sprintf("heapcam view %s", file)}
+	if !l.watched { // else there is no heap state: no history, and nothing to compare
+		next = append(next, ui.Sprintf("heapcam history %s", file))
+		if len(l.Verdicts) > 0 {
+			next = append(next, ui.Sprintf("heapcam diff --from first --to last %s", file))
+		}
 	}
 	ui.Next(w, next...)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
@@ -68,6 +69,18 @@ func recordedCycles(leaks bool, room uint64, used func(i uint64) uint64) *watche
 		s = append(s, trace.EncodeEpoch(&e))
 	}
 	return &s
+}
+
+// TestWatchedMiss: no site grew by more than was ever in use, however much its watched samples stand for.
+func TestWatchedMiss(t *testing.T) {
+	h := NewDetector()
+	h.watched, h.spaces = true, []spaceUse{{used: 5 << 20}, {used: 3 << 20}}
+	r := heap.NewReplay(watchedRecording(true))
+	others := []candidate{{key: sites.Key{Class: sites.Class{Name: "byte[]"}}, growth: growth{grown: 200 << 20, why: whyStopped}}}
+	out := h.misses(&r.Cursor, newHeads(r.Symbols), others, nil, nil)
+	if len(out) != 1 || out[0].GrownBytes != 5<<20 || !strings.Contains(string(out[0].Sentence), "+5.0 MiB") {
+		t.Errorf("%+v", out)
+	}
 }
 
 // TestWatchedLeak finds the leak of a recording without addresses, and none in one whose objects stay a while.

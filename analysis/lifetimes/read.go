@@ -12,11 +12,23 @@ import (
 
 // Errors of Read: what a recording lacks. Their texts say what would do.
 var (
-	ErrNoObjects = errors.New("the recording has no objects (depth samples, or a collector without addresses); " +
-		"record with --depth full, or with --depth survivors")
+	ErrNoObjects = errors.New("the recording has no objects (depth samples); record with --depth full, or with " +
+		"--depth survivors")
 	ErrNoCollections = errors.New("the recording has no collection with object data after which the heap state is " +
 		"known: record for longer, or with a smaller young generation; heapcam report says if sync points are missing")
 )
+
+// ErrNoAddresses is the ErrNoObjects of collectors with which no depth has objects.
+var ErrNoAddresses error = noAddresses{}
+
+type noAddresses struct{}
+
+func (noAddresses) Error() string {
+	return "the recording has no objects: with ZGC, Shenandoah and Epsilon heapcam records only samples, at any depth. " +
+		"Run the program with G1, Parallel or Serial to learn how long its objects live"
+}
+
+func (noAddresses) Unwrap() error { return ErrNoObjects }
 
 // Read replays all of r, which has read nothing yet, and gives the lifetimes. Its errors are those of the replay,
 // ErrNoObjects and ErrNoCollections.
@@ -38,7 +50,9 @@ func Read(r *heap.Replay) (*Tape, error) {
 	b.t.Names = r.Symbols.TypeName
 	objects := slices.ContainsFunc(b.t.Epochs, func(e Epoch) bool { return e.Depth >= trace.DepthSurvivors })
 	switch {
-	case trace.Concurrent(r.JVM.Collector), len(b.t.Epochs) > 0 && !objects:
+	case trace.Concurrent(r.JVM.Collector):
+		return nil, ErrNoAddresses
+	case len(b.t.Epochs) > 0 && !objects:
 		return nil, ErrNoObjects
 	case !b.applied:
 		return nil, ErrNoCollections

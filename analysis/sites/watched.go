@@ -69,14 +69,20 @@ func (w *Watched) Add(r *heap.Symbols, samples []*heap.Sample) {
 	}
 }
 
-// Rows gives what the live samples stand for, the most bytes first; at most n.
-func (w *Watched) Rows(r *heap.Symbols, live map[uint64]*heap.Sample, n int) []Row {
+// Rows gives what the live samples stand for, the most bytes first; at most n. No figure is above most, the bytes that
+// can live: few samples, each of which stands for much, may add up to more than the heap has.
+func (w *Watched) Rows(r *heap.Symbols, live map[uint64]*heap.Sample, most uint64, n int) []Row {
 	s, samples := State{Symbols: r}, slices.Collect(ByID(maps.Values(live)))
 	fits := map[uint64]room{}
 	for _, x := range samples {
 		fits[x.Type] = unbounded
 	}
-	return estimated(r, s.tallies(samples, fits), w.heaviest, n)
+	rows := estimated(r, s.tallies(samples, fits), w.heaviest, n)
+	for i := range rows {
+		row := &rows[i]
+		row.Bytes, row.BytesLow, row.BytesHigh = min(row.Bytes, most), min(row.BytesLow, most), min(row.BytesHigh, most)
+	}
+	return rows
 }
 
 // classOf gives the class of a type, and keeps it in known.

@@ -1,6 +1,7 @@
 package sites
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -65,7 +66,7 @@ func TestWatchedCoverage(t *testing.T) {
 				}
 			}
 			truth += lives
-			for _, r := range w.Rows(names, live, 1) {
+			for _, r := range w.Rows(names, live, math.MaxUint64, 1) {
 				rows++
 				if float64(r.ObjectsLow) <= lives && lives <= float64(r.ObjectsHigh) {
 					held++

@@ -19,6 +19,7 @@ import (
 	"github.com/heapcam/heapcam/heap/reflisting"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/references"
 )
 
@@ -90,6 +91,10 @@ func (o *retaining) load(rec *ringstore.Recording) (*retention.Heap, error) {
 	of.warn()
 	switch {
 	case errors.Is(err, reflisting.ErrNone):
+		if names, failed := reflisting.Names(of.sources().Defs()); failed == nil && trace.Concurrent(names.JVM.Collector) {
+			return nil, withCode(exitNotFound, "%s: %w: with ZGC, Shenandoah and Epsilon heapcam cannot list "+
+				"references. Run the program with G1, Parallel or Serial", rec.Path, reflisting.ErrNone)
+		}
 		return nil, withCode(exitNotFound, "%s: %w; `heapcam references JVM` takes one while the JVM "+
 			"runs and an agent records it, and `heapcam run` after 30 s", rec.Path, err)
 	case errors.Is(err, references.ErrIncomplete), errors.Is(err, references.ErrCorrupt):

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // verified is what verify says of one recording or of one file opened alone.
@@ -49,7 +50,8 @@ type verified struct {
 	UnknownTo      uint64  `json:"unknown_to,omitempty"`
 	UnknownSeconds float64 `json:"unknown_seconds,omitempty"`
 
-	unreadable int // Damage that is no torn end
+	bySamples  uint64 // of Unknown, those at depth samples, which records no heap state
+	unreadable int    // Damage that is no torn end
 }
 
 // collection takes in c, which ended at second end; the one before ended at last.
@@ -67,6 +69,9 @@ func (v *verified) collection(c *heap.Collection, last, end float64) {
 		if v.Unknown++; v.Unknown == 1 {
 			v.UnknownFrom = c.GC
 		}
+		if c.Depth == trace.DepthSamples {
+			v.bySamples++
+		}
 		v.UnknownTo = c.GC
 		v.UnknownSeconds += span
 	}
@@ -82,6 +87,9 @@ func (v *verified) collection(c *heap.Collection, last, end float64) {
 	}
 }
 
+// stateless says whether the recording has no heap state because its depth records none: nothing is missing.
+func (v *verified) stateless() bool { return v.Collections > 0 && v.bySamples == v.Collections }
+
 // lost says what a damaged recording lacks; "" if it is nothing that is known of.
 func (v *verified) lost() ui.Flow {
 	s := ui.Flow("")
@@ -89,7 +97,7 @@ func (v *verified) lost() ui.Flow {
 		s = ui.Flowf(" %s lost.", ui.Flow(ui.Plural(v.Lost, "collection"))+ui.Flow(map[bool]string{true: " is",
 			false: " are"}[v.Lost == 1]))
 	}
-	if v.Unknown > 0 {
+	if v.Unknown > 0 && !v.stateless() {
 		s += ui.Flowf(" The heap state is unknown after %d of %s, from collection %d to %d: %s of %s.", v.Unknown,
 			ui.Flow(ui.Plural(v.Collections, "collection")), v.UnknownFrom, v.UnknownTo,
 			ui.Flow(ui.Seconds(v.UnknownSeconds)), ui.Flow(ui.Seconds(v.Seconds)))
