@@ -27,7 +27,8 @@ func adviceOn(ctx context.Context, rec *ringstore.Recording, rep *analysis.Repor
 	}
 	fixed := rep.Collector == analysis.CollectorName(trace.CollectorSerial) ||
 		rep.Collector == analysis.CollectorName(trace.CollectorParallel)
-	if !fixed || size > mostAdvised || len(rep.Damage) > 0 ||
+	// Of a heap that was full, whatever filled it comes first: with other sizes it gets full, too.
+	if !fixed || rep.Full != nil || size > mostAdvised || len(rep.Damage) > 0 ||
 		float64(rep.PauseNS) < leastPaused*float64(rep.WindowNS) {
 		return nil
 	}
