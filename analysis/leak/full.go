@@ -20,6 +20,9 @@ const (
 	fullStorm  = 0.85 // after stormLeast of the newest few
 	fullFailed = 0.7  // with an allocation that failed
 	leastFills = 0.1  // share of the late growth of the heap that a data structure that fills it has
+	// largeWeight is how many objects a sample of large ones stands for at most, and largeShare what share of what a
+	// structure has such objects are, if few samples are enough
+	largeWeight, largeShare = 1.1, 0.9
 )
 
 // spaceUse is how much of the heap is used after a collection.
@@ -89,6 +92,7 @@ func (h *detector) findFull(r *heap.Cursor) {
 		}
 	}
 	if h.full == nil {
+		h.findLarge(r)
 		return
 	}
 	// Does it stay so? The newest collection of old space says it, or the newest of all.
@@ -100,6 +104,24 @@ func (h *detector) findFull(r *heap.Cursor) {
 		}
 	}
 	h.full.UntilEnd = float64(last.used) >= fullFailed*limit
+}
+
+// findLarge looks for an allocation that failed while much of the heap was free: one object was larger than that.
+func (h *detector) findLarge(r *heap.Cursor) {
+	for _, x := range r.Exhausted {
+		i, exact := slices.BinarySearch(h.Times, float64(x.Time)/1e9)
+		if !exact {
+			i--
+		}
+		if i < 0 {
+			continue
+		}
+		h.full = &Full{Time: collection.Wall(r.Symbols, x.Time), GC: h.spaces[i].gc, UsedBytes: h.spaces[i].used,
+			MaxBytes: r.JVM.MaxHeap, Large: true, at: i,
+			Evidence: ui.Flowf("an allocation failed while %s of %s was used, so it was for one large object",
+				ui.Flow(ui.Bytes(h.spaces[i].used)), ui.Flow(ui.Bytes(r.JVM.MaxHeap)))}
+		return
+	}
 }
 
 // level is how many bytes lived after a collection, as well as that is known.
@@ -135,10 +157,13 @@ func (h *detector) fills(r *heap.Cursor, x *heads) []*structure {
 	by := map[string]*structure{}
 	var all []*structure
 	young := map[*history.Series]float64{}
-	if h.full.UntilEnd { // some had no time to survive two collections
+	if h.full.UntilEnd || h.full.Large { // some had no time to survive two collections
 		h.YoungLive(r.Symbols, func(s *history.Series, y *heap.Sample) { young[s] += float64(y.Size) * y.Weight })
 	}
-	sum := 0.0
+	sum, large := 0.0, map[sites.Key]uint64{}
+	if at == len(h.Times)-1 {
+		large = h.largeLive(r)
+	}
 	done := h.doneBefore(x, at, since)
 	for _, k := range slices.SortedFunc(maps.Keys(h.Sites), sites.Key.Compare) { // sums of floats, always in one order
 		s := h.Sites[k]
@@ -173,6 +198,7 @@ func (h *detector) fills(r *heap.Cursor, x *heads) []*structure {
 		g.grown += now
 		g.late += now - then
 		g.samples += n
+		g.large += float64(large[k])
 		g.put(r.Symbols, k, s, now-then, now)
 	}
 	live := h.level(at)
@@ -189,7 +215,8 @@ func (h *detector) fills(r *heap.Cursor, x *heads) []*structure {
 		w = h.Times[at] - h.Times[since]
 	}
 	all = slices.DeleteFunc(all, func(g *structure) bool {
-		return g.late < leastFills*late || g.late < leastFills*live || g.samples < minSamples
+		return g.late < leastFills*late || g.late < leastFills*live ||
+			g.samples < minSamples && g.large < largeShare*g.grown
 	})
 	for _, g := range all {
 		h.fill(g, scale, w, live)
@@ -198,6 +225,17 @@ func (h *detector) fills(r *heap.Cursor, x *heads) []*structure {
 		return cmp.Or(cmp.Compare(b.late, a.late), cmp.Compare(a.head, b.head))
 	})
 	return all
+}
+
+// largeLive gives the bytes of live objects by site, each of which is so large that it is a sample by itself.
+func (h *detector) largeLive(r *heap.Cursor) map[sites.Key]uint64 {
+	by := map[sites.Key]uint64{}
+	for id, s := range r.Live {
+		if s.Weight <= largeWeight && !h.Dead(id) {
+			by[h.Key(r.Symbols, s)] += s.Size
+		}
+	}
+	return by
 }
 
 // gain is how many samples a site got since the heap began to fill up, while the newest half of what was added came,

@@ -98,14 +98,16 @@ type Member struct {
 	LiveSamples    int                `json:"live_samples"`
 }
 
-// Full says that the heap was full in the window.
+// Full says that the heap was full in the window, or had no room for a large object.
 type Full struct {
-	Time      time.Time `json:"time"`       // of the first collection that found it full
-	GC        uint64    `json:"gc"`         // its number
+	Time      time.Time `json:"time"`       // of the first collection that found it full, or when the allocation failed
+	GC        uint64    `json:"gc"`         // number of that collection, or of the one before
 	UsedBytes uint64    `json:"used_bytes"` // after that collection
 	MaxBytes  uint64    `json:"max_bytes"`  // that the heap may have
 	Evidence  ui.Flow   `json:"evidence"`   // what shows it
 	UntilEnd  bool      `json:"until_end"`  // it still was at the end of the window
+	// an allocation failed while much of the heap was free, so it was for one large object
+	Large bool `json:"large_object,omitempty"`
 
 	at int
 }

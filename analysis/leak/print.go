@@ -20,6 +20,9 @@ func (l *Report) headline() ui.Flow {
 			s += ui.Flowf(" %s: see below.", ui.Flow(ui.Plural(uint64(n), "other verdict")))
 		}
 		return s
+	case l.Full != nil && l.Full.Large:
+		return ui.Flowf("The heap had no room at %s: %s. What holds the heap is not known: %s.",
+			ui.Flow(ui.Clock(l.Full.Time)), l.Full.Evidence, l.unnamed())
 	case l.Full != nil:
 		return ui.Flowf("The heap was full: %s of %s. What filled it is not known: %s.",
 			ui.Flow(ui.Bytes(l.Full.UsedBytes)), ui.Flow(ui.Bytes(l.Full.MaxBytes)), l.unnamed())

@@ -23,6 +23,7 @@ type structure struct {
 	heapShare float64
 	wide      bool
 	late      float64 // bytes it gained while the heap filled up: of those that fill it
+	large     float64 // bytes of its objects that are samples by themselves: the same
 	keys      []sites.Key
 }
 

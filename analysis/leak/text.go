@@ -237,6 +237,11 @@ func (h *detector) sentence(r *heap.Cursor, s *structure, v *Verdict) ui.Flow {
 		if len(v.Members) > 1 {
 			fill = "fill it"
 		}
+		if h.full.Large {
+			return ui.Flowf("The heap had no room at %s: %s. %s %s: %s of the live heap, +%s since the start.",
+				ui.Flow(ui.Clock(h.full.Time)), h.full.Evidence, v.What, fill, ui.Flow(ui.Share(v.HeapShare)),
+				ui.Flow(ui.Bytes(v.GrownBytes)))
+		}
 		return ui.Flowf("The heap was full at %s: %s. %s %s: %s of the live heap, +%s since the start, %s before it "+
 			"was full.", ui.Flow(ui.Clock(h.full.Time)), h.full.Evidence, v.What, fill, ui.Flow(ui.Share(v.HeapShare)),
 			ui.Flow(ui.Bytes(v.GrownBytes)), v.Rate())

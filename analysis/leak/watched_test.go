@@ -123,7 +123,7 @@ func TestWatchedFull(t *testing.T) {
 			}
 			return 10 + i
 		}, false, 0},
-		{"room", func(i uint64) uint64 { return 5 + i }, true, 0},
+		{"large object", func(i uint64) uint64 { return 5 + i }, true, 60},
 	} {
 		s := recordedCycles(true, 100, c.used)
 		if c.failed {
