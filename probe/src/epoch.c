@@ -212,6 +212,7 @@ static void look_at_eden(struct finish *f) {
     f->with_eden = k == HC_PAUSE_FULL || f->flags & HC_PF_EVAC_FAILED;
     if (k == HC_PAUSE_YOUNG) m->eden_known = m->area[EDEN].bottom;
     if (f->with_eden) m->eden_known = m->area[EDEN].top, eden_dirty = used(&m->area[EDEN]) > 0;
+    if (k == HC_PAUSE_WALK) f->with_eden = eden_dirty; // what a full collection left there stays in the state
 }
 
 static void put_epoch(struct finish *f) {

@@ -40,9 +40,10 @@ static void births(struct walker *w, struct heapmaps *m, bool evac) {
 static void list(struct walker *w, struct heapmaps *m, bool with_eden, struct listed *sum) {
     struct enc *e = w->e;
     struct area *f = m->finish.area;
+    uint64_t known = m->finish.eden_known; // what came later is in no state before the next collection
     m->finish.eden_known = f[EDEN].bottom;
-    if (with_eden) {
-        uint64_t stop = walk_list(w, f[EDEN].bottom, f[EDEN].top, &sum->objects, &sum->bytes);
+    if (with_eden && known >= f[EDEN].bottom && known <= f[EDEN].top) {
+        uint64_t stop = walk_list(w, f[EDEN].bottom, known, &sum->objects, &sum->bytes);
         if (!e->over) m->finish.eden_known = stop;
     }
     uint64_t stop = walk_list(w, f[FROM].bottom, f[FROM].top, &sum->objects, &sum->bytes);
