@@ -235,7 +235,17 @@ func (h *detector) chance(g *growth, s *history.Series, c *curve, at, v, samples
 		g.low = min(g.low, g.slope*stats.HalfChi2(0, k)/k)
 		g.high = max(g.high, g.slope*stats.HalfChi2(1, k+1)/k)
 	}
+	// Of what began late the whole window would show too small a rate.
+	if since := c.t[len(c.t)-1] - (g.onset[0]+g.onset[1])/2; since > 0 && since < lateOnset*w && g.slope > 0 {
+		f := min(max(1, g.grown/since/g.slope), mostLate)
+		g.slope, g.low, g.high = f*g.slope, f*g.low, f*g.high
+	}
 }
+
+const (
+	lateOnset = 0.8 // share of the window since the onset of what began late
+	mostLate  = 5   // times as fast as over the whole window: less time than that shows no rate
+)
 
 // independent says how many births of a series count as such. Where nearly every object is a sample those of one event
 // of the program (a class is loaded, a page is compiled) are one.
@@ -285,23 +295,6 @@ func slowing(t, low []float64) bool {
 	early, e := mean(d[:slowBlocks*2/3])
 	late, l := mean(d[slowBlocks*2/3:])
 	return slowRate*early-late > slowSure*math.Sqrt(slowRate*slowRate*e+l)
-}
-
-// onset gives the times between which a series that never falls began to grow: when it had hardly any of its growth,
-// and when it had a twentieth.
-func onset(t, low []float64) (x [2]float64) {
-	first, grown := low[0], low[len(low)-1]-low[0]
-	x = [2]float64{t[0], t[len(t)-1]}
-	for i := range t {
-		if low[i]-first > 0.05*grown {
-			x[1] = t[i]
-			break
-		}
-		if low[i]-first <= 0.005*grown {
-			x[0] = t[i]
-		}
-	}
-	return x
 }
 
 // lately says whether some of the growth is of the last third of the time: a program that is idle for ever has started,

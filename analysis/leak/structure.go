@@ -24,6 +24,7 @@ type structure struct {
 	wide      bool
 	late      float64 // bytes it gained while the heap filled up: of those that fill it
 	large     float64 // bytes of its objects that are samples by themselves: the same
+	begun     float64 // growth of the largest part whose onset counts; 0: of the first
 	keys      []sites.Key
 }
 
@@ -202,7 +203,21 @@ func (s *structure) join(g *growth) {
 	s.grown, s.samples, s.p = s.grown+g.grown, s.samples+g.samples, min(s.p, g.p)
 	s.floors = max(s.floors, g.floors)
 	s.growth.settled = s.growth.settled || g.settled
-	s.onset[0], s.onset[1] = min(s.onset[0], g.onset[0]), min(s.onset[1], g.onset[1])
+	// Of a part that others share a little may have come long before: the onset is that of parts with much growth.
+	most := max(s.begun, s.grown-g.grown)
+	switch {
+	case g.grown > 2*most:
+		s.onset, s.begun = g.onset, g.grown
+	case 2*g.grown > most:
+		if from, to := max(s.onset[0], g.onset[0]), min(s.onset[1], g.onset[1]); from <= to { // they began together
+			s.onset = [2]float64{from, to}
+		} else {
+			s.onset[0], s.onset[1] = min(s.onset[0], g.onset[0]), to
+		}
+		s.begun = max(most, g.grown)
+	default:
+		s.begun = most
+	}
 }
 
 // add makes the sites of a candidate members: those of one class and one line of the application are one.
