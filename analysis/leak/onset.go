@@ -16,8 +16,8 @@ func onset(t, low []float64) (x [2]float64) {
 			x[0] = t[i]
 		}
 	}
-	if from, to, ok := bend(t, low); ok && from > x[1] {
-		x = [2]float64{from, to}
+	if from, to, ok := bend(t, low); ok && from > x[0] {
+		x = [2]float64{from, max(x[1], to)}
 	}
 	return x
 }
