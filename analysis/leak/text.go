@@ -290,8 +290,9 @@ func Settle(all []Verdict, ended bool) ui.Flow {
 	begin += " `heapcam leaks --settle JVM`"
 	switch once := !slices.ContainsFunc(all, func(v Verdict) bool { return !v.once && v.evicts == "" }); {
 	case once && ended:
-		return begin + " twice, ten minutes or more apart, while an agent records the JVM: two short stops show " +
-			"whether it grows further."
+		return "To settle it next time, record for a minute or longer with `heapcam run`. Or, while an agent records " +
+			"the JVM, run `heapcam leaks --settle JVM` twice, ten minutes or more apart. Both show whether it grows " +
+			"further."
 	case once:
 		return begin + " once more, ten minutes or more after the last one: it shows whether it grows further."
 	}
@@ -313,9 +314,13 @@ func (h *detector) proven(r *heap.Symbols, g *growth) ui.Flow {
 	}
 	at := ui.Flow(ui.Clock(collection.Wall(r, uint64(g.seenAt*1e9))))
 	if g.once {
-		return ui.Flowf("The last %s, at %s, showed that %s of the growth lives. Nothing shows that it grows as fast "+
+		later := ui.Flow("")
+		if g.seen < 0.995 {
+			later = ", without what came later"
+		}
+		return ui.Flowf("The last %s, at %s, showed that %s of the growth lives%s. Nothing shows that it grows as fast "+
 			"after such a collection as before: it may be a cache that fills up.", what, at,
-			ui.Flow(ui.Share(g.seen)))
+			ui.Flow(ui.Share(g.seen)), later)
 	}
 	return ui.Flowf("The last %s, at %s, showed that %s of the growth lives. Less than half proves no leak: what "+
 		"came later may be garbage, or a cache that fills up.", what, at, ui.Flow(ui.Share(g.seen)))
