@@ -173,8 +173,8 @@ func (g *Governor) Observe(l Observation) (Change, bool) {
 			100*g.cfg.Share))
 	}
 	long := g.cfg.Pause > 0 && l.Pause > g.cfg.Pause && g.depth > trace.DepthSamples
-	// sampling alone exceeds the budget
-	if g.sampling > g.cfg.Share && g.interval < maxInterval && l.Now.Sub(g.longer) > heard {
+	// Sampling alone exceeds the budget, and what was saved does not last for a burst of it.
+	if g.sampling > g.cfg.Share && g.saved < most/2 && g.interval < maxInterval && l.Now.Sub(g.longer) > heard {
 		g.calmSince = l.Now
 		g.lengthen(l.Now)
 		return g.lowered(l.Now, fmt.Sprintf("sampling alone exceeds the overhead budget of %.3g %%", 100*g.cfg.Share))
