@@ -23,6 +23,8 @@ import (
 type Config struct {
 	// Out is the folder that holds one ring folder per JVM; made if missing (mode 0700). Required.
 	Out string
+	// PullOut is the --out with which `heapcam pull` finds what is in Out, "" if it does without.
+	PullOut string
 	// Watch names the folders in which probes create their rings. The agent waits for one that does not exist.
 	Watch []string
 	// Spool names a folder (absolute) for the rings of JVMs that this agent cannot reach, and for recordings from

@@ -14,6 +14,7 @@ import (
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/agent/tables"
 	"github.com/heapcam/heapcam/agent/upload"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -61,7 +62,8 @@ func (a *Agent) freeze(s *session.Session, cause ringstore.Cause, reason string,
 	default:
 		// The log first: who sees the count finds the line.
 		logs.Write(log, logs.IncidentFrozen, logs.Incident.Of(i.ID), logs.Cause.Of(i.Reason), logs.Bytes.Of(i.Bytes),
-			logs.LeftOut.Of(i.Left), logs.Listed.Of(referencesOf(&i)), logs.Replaces.Of(i.Replaces))
+			logs.LeftOut.Of(i.Left), logs.Listed.Of(referencesOf(&i)), logs.Replaces.Of(i.Replaces),
+			logs.Remedy.Of(a.pullIncident(&i)))
 		s.Update(func(st *session.Status) {
 			st.Incident = i.ID
 			if len(i.Replaces) == 0 { // else it is counted
@@ -71,6 +73,15 @@ func (a *Agent) freeze(s *session.Session, cause ringstore.Cause, reason string,
 		a.verdicts.forget(i.Replaces)
 		a.askVerdict(&i)
 	}
+}
+
+// pullIncident says how to copy an incident, in words that can be copied.
+func (a *Agent) pullIncident(i *ringstore.Incident) string {
+	out := ""
+	if a.cfg.PullOut != "" {
+		out = " --out " + string(ui.ShellWord(a.cfg.PullOut))
+	}
+	return fmt.Sprintf("run `heapcam pull%s --incident %s -o FILE`, then `heapcam report FILE`", out, ui.ShellWord(i.ID))
 }
 
 // referencesOf says what an incident has of references.
@@ -116,7 +127,7 @@ func (a *Agent) logIncidents() {
 		if !first && !was[i.ID] {
 			logs.Write(&a.cfg.Log, logs.IncidentFrozen, logs.Recording.Of(i.JVM), logs.Incident.Of(i.ID),
 				logs.Cause.Of(i.Reason), logs.Bytes.Of(i.Bytes), logs.LeftOut.Of(i.Left),
-				logs.Listed.Of(referencesOf(&i)))
+				logs.Listed.Of(referencesOf(&i)), logs.Remedy.Of(a.pullIncident(&i)))
 			a.askVerdict(&i)
 		}
 	}

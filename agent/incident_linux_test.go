@@ -22,7 +22,7 @@ func TestIncidents(t *testing.T) {
 	r := &rig{t: t, dir: t.TempDir()}
 	var log logBuffer
 	out := filepath.Join(t.TempDir(), "out")
-	a, err := New(Config{Out: out, Watch: []string{r.dir}, MaxTraceSize: 1 << 20, Log: zerolog.New(&log)})
+	a, err := New(Config{Out: out, PullOut: out, Watch: []string{r.dir}, MaxTraceSize: 1 << 20, Log: zerolog.New(&log)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,8 @@ func TestIncidents(t *testing.T) {
 		t.Errorf("%d incidents, %d bytes; %s", n, size, &log)
 	}
 	for _, want := range []string{`"cause":"the heap is exhausted`,
-		`an allocation failed; the JVM ended without an end marker`} {
+		`an allocation failed; the JVM ended without an end marker`,
+		"run `heapcam pull --out " + out + " --incident " + status().Incident + " -o FILE`, then"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %s in %s", want, &log)
 		}

@@ -76,7 +76,8 @@ func TestWatchedMiss(t *testing.T) {
 	h := NewDetector()
 	h.watched, h.spaces = true, []spaceUse{{used: 5 << 20}, {used: 3 << 20}}
 	r := heap.NewReplay(watchedRecording(true))
-	others := []candidate{{key: sites.Key{Class: sites.Class{Name: "byte[]"}}, growth: growth{grown: 200 << 20, why: whyStopped}}}
+	others := []candidate{{key: sites.Key{Class: sites.Class{Name: "byte[]"}},
+		growth: growth{grown: 200 << 20, why: whyStopped}}}
 	out := h.misses(&r.Cursor, newHeads(r.Symbols), others, nil, nil)
 	if len(out) != 1 || out[0].GrownBytes != 5<<20 || !strings.Contains(string(out[0].Sentence), "+5.0 MiB") {
 		t.Errorf("%+v", out)

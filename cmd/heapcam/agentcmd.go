@@ -212,6 +212,7 @@ func (d *daemon) configure(kept []*os.File) {
 		logTo = svc.Log(logTo)
 	}
 	d.config = o.rec.config(logTo)
+	d.config.PullOut = "" // `heapcam pull` asks the agent
 	level := zerolog.InfoLevel
 	if o.rec.verbose {
 		level = zerolog.DebugLevel
