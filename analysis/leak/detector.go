@@ -104,9 +104,7 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 // Listing takes in a reference listing, as the tracker does.
 func (h *detector) Listing(r *heap.Cursor, dead map[uint64]bool, at float64) {
 	h.Tracker.Listing(r, dead, at)
-	if n := len(h.Times); n > 0 {
-		h.listedAt = h.Times[n-1]
-	}
+	h.listedAt = at
 }
 
 // stormLeast is how many collections of old space in which the program hardly allocates make a storm: the heap is full.

@@ -304,15 +304,15 @@ func (h *detector) proven(r *heap.Symbols, g *growth) ui.Flow {
 	if g.seen <= 0 || g.settled || g.queued && !g.once {
 		return ""
 	}
-	what := ui.Flow("collection of old space")
-	if h.listings > 0 && h.listedAt >= g.seenAt {
-		what = "reference listing"
+	what, seenAt := ui.Flow("collection of old space"), g.seenAt
+	if h.listings > 0 && h.listedAt >= seenAt { // a listing is taken after the collection that it settles
+		what, seenAt = "reference listing", h.listedAt
 	}
 	if g.once && g.queued {
 		return "The later of two collections of old space left more of them; the older ones are dead. More come than " +
 			"leave, as in a queue or a registry that empties too slowly, or in a cache whose contents vary."
 	}
-	at := ui.Flow(ui.Clock(collection.Wall(r, uint64(g.seenAt*1e9))))
+	at := ui.Flow(ui.Clock(collection.Wall(r, uint64(seenAt*1e9))))
 	if g.once {
 		later := ui.Flow("")
 		if g.seen < 0.995 {
