@@ -27,6 +27,7 @@ type detector struct {
 	counts    bool         // the reader is a census: lengths of arrays are not known
 	// of sampling, the longest and the shortest one of the window, and the sum of all times their seconds
 	interval uint64
+	newest   uint64 // the interval after the last collection
 	least    uint64
 	sampled  float64
 	watched  bool         // a random part of the samples is followed (ZGC, Shenandoah, Epsilon)
@@ -69,7 +70,7 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	_, follows := r.Totals.(*heap.State)
 	h.counts = !follows
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0
-	h.interval = max(h.interval, c.Interval)
+	h.interval, h.newest = max(h.interval, c.Interval), c.Interval
 	if c.Interval > 0 && (h.least == 0 || c.Interval < h.least) {
 		h.least = c.Interval
 	}

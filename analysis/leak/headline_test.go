@@ -34,6 +34,8 @@ func TestHeadline(t *testing.T) {
 		{Report{Smallest: 70 << 10, interval: 512 << 10}, "No leak found above 70.0 KiB/s in 2 min 30 s and 9 " +
 			"collections (95 %). A longer window, or `--sampling 64KiB`, shows smaller ones.", ui.Good},
 		{Report{Smallest: 70 << 10, interval: 64 << 10}, "No leak found above 70.0 KiB/s in 2 min 30 s and 9 " +
+			"collections (95 %). A longer window, or `--sampling 16KiB`, shows smaller ones.", ui.Good},
+		{Report{Smallest: 70 << 10, interval: 16 << 10}, "No leak found above 70.0 KiB/s in 2 min 30 s and 9 " +
 			"collections (95 %). A longer window shows smaller ones.", ui.Good},
 		{Report{smallest: "The result rests on 5 watched samples."}, "No leak found in 2 min 30 s and 9 " +
 			"collections. The result rests on 5 watched samples.", ui.Good},

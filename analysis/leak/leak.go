@@ -144,7 +144,7 @@ type Report struct {
 	note     ui.Flow
 	lostMany bool
 	ended    bool   // the JVM has
-	interval uint64 // of sampling, the mean
+	interval uint64 // of sampling: the mean, or that at the end if it is smaller
 }
 
 // Garbage is what of old space nothing kept alive when references were listed, bytes: it was not collected yet.
@@ -227,7 +227,7 @@ func (h *detector) Report(r *heap.Cursor) *Report {
 		h.until = float64(r.End.Time) / 1e9
 	}
 	h.judgeAll(r, l)
-	l.doubt, l.note, l.watched, l.interval = h.Doubt(), h.note(), h.watched, uint64(h.usual(l.Window))
+	l.doubt, l.note, l.watched, l.interval = h.Doubt(), h.note(), h.watched, min(uint64(h.usual(l.Window)), h.newest)
 	l.Smallest, l.smallest = h.Smallest()
 	if l.Collections > 0 && r.Taken == 0 {
 		l.doubt = NoSamples

@@ -55,7 +55,7 @@ const (
 	settles ui.Flow = "`heapcam leaks --settle JVM` shows which of them live."
 	settled ui.Flow = "Next time, `heapcam leaks --settle JVM` shows which of them live." // the JVM has ended
 	longer  ui.Flow = "Record for longer: a leak goes on."
-	finer   ui.Flow = "Record for longer, or with `--sampling 64KiB`."
+	finer   ui.Flow = "Record for longer." // or with what finerThan says
 )
 
 // reasons are what whys mean: a code, the end of a sentence, and what would show more.
@@ -205,8 +205,11 @@ func (h *detector) misses(r *heap.Cursor, x *heads, others []candidate, named []
 		if part > 0 {
 			m.Sentence = ui.Flowf("%s %d.", m.Sentence[:len(m.Sentence)-1], part)
 		}
-		if m.Next == settles && Ended(r.End) {
+		switch s := finerThan(h.newest); {
+		case m.Next == settles && Ended(r.End):
 			m.Next = settled
+		case m.Next == finer && s != "":
+			m.Next = ui.Flowf("Record for longer, or with %s.", s)
 		}
 		out = append(out, m)
 	}

@@ -32,8 +32,8 @@ func (l *Report) headline() ui.Flow {
 		return ui.Flowf("Cannot tell whether the program leaks: %s. %s", l.doubt, Advice(l.doubt))
 	case l.Smallest > 0:
 		finer := ui.Flow("")
-		if l.interval > 64<<10 {
-			finer = ", or `--sampling 64KiB`,"
+		if s := finerThan(l.interval); s != "" {
+			finer = ", or " + s + ","
 		}
 		return ui.Flowf(noLeak+" above %s in %s and %s (95 %%)%s. A longer window%s shows smaller ones.",
 			rate(l.Smallest), ui.Flow(ui.Seconds(l.Window)), ui.Flow(ui.Plural(uint64(l.Collections), "collection")),
@@ -41,6 +41,17 @@ func (l *Report) headline() ui.Flow {
 	}
 	return ui.Flowf(noLeak+" in %s and %s%s. %s", ui.Flow(ui.Seconds(l.Window)),
 		ui.Flow(ui.Plural(uint64(l.Collections), "collection")), l.unless(), l.smallest)
+}
+
+// finerThan names the flag that samples more often than each interval bytes; "" if more costs too much to be advised.
+func finerThan(interval uint64) ui.Flow {
+	switch {
+	case interval > 64<<10:
+		return "`--sampling 64KiB`"
+	case interval > 16<<10:
+		return "`--sampling 16KiB`"
+	}
+	return ""
 }
 
 // unless names what grew faster than the smallest leak that would be found and is not ruled out: a queue that grows

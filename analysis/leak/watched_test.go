@@ -84,6 +84,20 @@ func TestWatchedMiss(t *testing.T) {
 	}
 }
 
+// TestMissesFiner: what to do next names an interval that is smaller than the one that was used.
+func TestMissesFiner(t *testing.T) {
+	for interval, want := range map[uint64]ui.Flow{512 << 10: "Record for longer, or with `--sampling 64KiB`.",
+		64 << 10: "Record for longer, or with `--sampling 16KiB`.", 1024: "Record for longer."} {
+		h := NewDetector()
+		h.newest = interval
+		r := heap.NewReplay(watchedRecording(true))
+		out := h.misses(&r.Cursor, newHeads(r.Symbols), []candidate{{growth: growth{grown: 9, why: whyChance}}}, nil, nil)
+		if len(out) != 1 || out[0].Next != want {
+			t.Errorf("%d: %+v", interval, out)
+		}
+	}
+}
+
 // TestWatchedLeak finds the leak of a recording without addresses, and none in one whose objects stay a while.
 func TestWatchedLeak(t *testing.T) {
 	l, err := Find(heap.NewReplay(watchedRecording(true)), Options{})
