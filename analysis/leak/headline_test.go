@@ -30,7 +30,7 @@ func TestHeadline(t *testing.T) {
 		{Report{Verdicts: leaks(KindLeak)}, "Leak: byte[] from a.B.c(B.java:3) grows.", ui.Bad},
 		{Report{Verdicts: leaks(KindSuspect)}, "Leak: byte[] from a.B.c(B.java:3) grows.", ui.Doubt},
 		{Report{Verdicts: leaks(KindFills, KindSuspect, KindSuspect)},
-			"Leak: byte[] from a.B.c(B.java:3) grows. 2 other verdicts: see below.", ui.Bad},
+			"Leak: byte[] from a.B.c(B.java:3) grows. There are 2 other verdicts.", ui.Bad},
 		{Report{Smallest: 70 << 10, interval: 512 << 10}, "No leak found above 70.0 KiB/s in 2 min 30 s and 9 " +
 			"collections (95 %). A longer window, or `--sampling 64KiB`, shows smaller ones.", ui.Good},
 		{Report{Smallest: 70 << 10, interval: 64 << 10}, "No leak found above 70.0 KiB/s in 2 min 30 s and 9 " +

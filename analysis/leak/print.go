@@ -17,7 +17,9 @@ func (l *Report) headline() ui.Flow {
 	case len(l.Verdicts) > 0:
 		s := l.Verdicts[0].Sentence
 		if n := len(l.Verdicts) - 1; n > 0 {
-			s += ui.Flowf(" %s: see below.", ui.Flow(ui.Plural(uint64(n), "other verdict")))
+			// no "below": a log line and `incidents show` have the headline alone
+			s += ui.Flowf(" There %s %s.", map[bool]ui.Flow{true: "is", false: "are"}[n == 1],
+				ui.Flow(ui.Plural(uint64(n), "other verdict")))
 		}
 		return s
 	case l.Full != nil && l.Full.Large:

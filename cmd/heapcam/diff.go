@@ -295,7 +295,7 @@ func (o *diffOptions) print(t *ui.Columns, c *analysis.Change, depth int, estima
 	// What is left beside an estimate, as of no known site, is one as well.
 	estimated = estimated || slices.ContainsFunc(c.Children, isEstimate)
 	below := map[bool]string{true: "~"}[estimated]
-	name := ui.Sprintf("%s%s", indent, c.Key)
+	name := ui.Sprintf("%s%s", indent, c.Key) + fillerMark(c.Key)
 	figures := []any{bounds(mark, c.Bytes.Died), bounds(mark, c.Bytes.Permanent), bounds(mark, c.Bytes.Born),
 		mark + signed(c.Net())}
 	if o.apart {

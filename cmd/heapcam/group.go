@@ -188,8 +188,8 @@ func newGroupCmd() *cobra.Command {
 		Short: "Group the live objects after one collection, by class, site, age and more",
 		Long: `Use it to ask what the heap contains, and from where.
 
-The verb groups the objects that were live after one collection, without eden, into a tree. Each node shows objects,
-bytes and their share; the largest node is first. ` + groupingHelp + `
+The verb groups the objects that were live after one collection into a tree, without eden: only what a full collection
+left there counts. Each node shows objects, bytes and their share; the largest node is first. ` + groupingHelp + `
 
 Figures are exact if no level uses allocation sites. Sites are known from samples, so below them figures are
 estimates, marked with ~. Where references were listed after the collection (heapcam references), the verb also shows
@@ -333,7 +333,7 @@ func (o *groupOptions) table(w io.Writer, root *grouping.Node) {
 			indent = ui.Text(strings.Repeat("  ", len(path)-1) + "• ")
 		}
 		ui.Beside(w, ui.Sprintf("%12s  %11s  %s%8s  %s", mark+strconv.FormatUint(n.Objects, 10), mark+ui.Bytes(n.Bytes),
-			dead(n.Dead), ui.Part(n.Bytes, all), indent), ui.Sprintf("%s", n.Key))
+			dead(n.Dead), ui.Part(n.Bytes, all), indent), ui.Sprintf("%s", n.Key)+fillerMark(n.Key))
 		return o.depth == 0 || len(path) < o.depth
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
+	"github.com/heapcam/heapcam/trace"
 )
 
 type histogramOptions struct {
@@ -29,9 +30,10 @@ func newHistogramCmd() *cobra.Command {
 		Short: "Show the classes with most live objects after one collection",
 		Long: `Use it like jmap -histo, for any collection in the recording.
 
-The figures do not include eden. "Live" means not known to be dead: in old space a dead object stays until a
-collection of its space removes it. Where references were listed after the collection (heapcam references), the
-verb shows what of each class is such garbage.
+Of eden only what a full collection left there counts. "Live" means not known to be dead: in old space a dead object
+stays until a collection of its space removes it. Where references were listed after the collection (heapcam
+references), the verb shows what of each class is such garbage. "(filler space)" marks classes with which the collector
+fills gaps.
 
 --sites also shows live objects by allocation site. The site of a sampled object is exact. Each sample stands for other
 objects of its class, as many as its size and the sampling interval say. These are the figures of all verbs. The
@@ -72,7 +74,7 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 	}
 	ui.Paragraph(w, "", 0, ui.Flowf("Live after %s: %d objects, %s", ui.Flow(collectionName(h.GC, h.JVMGC, h.Time)),
 		h.Objects, ui.Flow(ui.Bytes(h.Bytes))))
-	ui.Fprintf(w, "Without eden, where the JVM allocates new objects.\n")
+	ui.Paragraph(w, "", 0, edenText(&c.Pause, c.Spaces))
 	if h.Uncompacted {
 		ui.Paragraph(w, "", 0, collection.MayCountDead)
 	}
@@ -93,12 +95,20 @@ func (o *histogramOptions) run(w io.Writer, path string) error {
 		}
 		ui.Beside(w, ui.Sprintf("%12d  %11s  %s%8s  ", r.Objects, ui.Bytes(r.Bytes), dead(r.DeadBytes),
 			ui.Part(r.Bytes, h.Bytes)),
-			ui.Sprintf("%s", sites.WithLoader(r.Class, r.Loader)))
+			ui.Sprintf("%s", sites.WithLoader(r.Class, r.Loader))+fillerMark(r.Class))
 	}
 	if o.sites {
 		o.printSites(w, h)
 	}
 	return nil
+}
+
+// edenText says what of eden belongs to the state after a collection: what a full one left there.
+func edenText(p *trace.Pause, spaces []trace.Space) ui.Flow {
+	if _, eden, _, _, _ := trace.InUse(spaces); p.Kind == trace.PauseFull && eden > 0 {
+		return ui.Flowf("With %s in eden, which the full collection left there.", ui.Flow(ui.Bytes(eden)))
+	}
+	return "Without eden, where the JVM allocates new objects."
 }
 
 func (o *histogramOptions) printSites(w io.Writer, h *sites.Histogram) {

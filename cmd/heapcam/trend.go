@@ -152,10 +152,22 @@ func perSecond(r *analysis.TrendRow, mark string) string {
 
 // groupPath shows the first and the last key of a group: the rows above have those between.
 func groupPath(keys []string) ui.Text {
-	if n := len(keys); n > 2 {
-		return ui.Sprintf("%s / … / %s", keys[0], keys[n-1])
+	n := len(keys)
+	switch {
+	case n == 0:
+		return ""
+	case n > 2:
+		return ui.Sprintf("%s / … / %s", keys[0], keys[n-1]) + fillerMark(keys[n-1])
 	}
-	return ui.Join(keys, " / ")
+	return ui.Join(keys, " / ") + fillerMark(keys[n-1])
+}
+
+// fillerMark says of the classes with which collectors fill gaps, from JDK 20 on, that the program has no such objects.
+func fillerMark(class string) ui.Text {
+	if strings.HasPrefix(class, "jdk.internal.vm.Filler") {
+		return " (filler space)"
+	}
+	return ""
 }
 
 func trendCSV(w io.Writer, t *analysis.TrendReport) error {
