@@ -138,8 +138,8 @@ func renderOthers(w io.Writer, keys []group, byGroup map[group]map[int]map[strin
 		if len(cpu[other]) == 0 {
 			continue
 		}
-		fmt.Fprintf(w, "\n### Beside `%s`, the same rounds\n\n| recorder | programs and JVMs | CPU, all, mean | worst | "+
-			"wall time, mean | worst |\n|---|---|---|---|---|---|\n", other)
+		fmt.Fprintf(w, "\n### Beside `%s`, the same rounds\n\n| recorder | programs and JVMs | CPU, all, mean | worst "+
+			"| wall time, mean | worst |\n|---|---|---|---|---|---|\n", other)
 		for _, config := range []string{"survivors", "full", other} {
 			fmt.Fprintf(w, "| %s | %d | %.3f | %.3f | %.3f | %.3f |\n", config, len(cpu[config]), mean(cpu[config]),
 				slices.Max(cpu[config]), mean(wall[config]), slices.Max(wall[config]))

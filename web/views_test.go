@@ -47,18 +47,18 @@ func TestOverview(t *testing.T) {
 	p := open(t, view(t, window))
 	rep := verb[analysis.Report](t, "report", "--json", window)
 	p.see("#hero .verdict", string(rep.Verdicts[0].Sentence))
-	for _, s := range []string{"Where", "Window.audit(Window.java:18)", "Held by", "Since", "Until", "heapcam itself",
-		"Part of the growth", "All GC pauses together took"} {
+	for _, s := range []string{"Allocated in", "Window.audit(Window.java:18)", "Held by", "Since", "Until",
+		"heapcam itself", "Part of the growth", "All GC pauses together took"} {
 		p.see("#hero", s)
 	}
 	p.until("document.querySelectorAll('#timeline canvas').length === 3")
-	p.see("#timeline", "Live bytes by class")
+	p.see("#timeline", "Heap by class")
 	p.see("#timeline", "the rest")
 	p.until("document.querySelectorAll('.strip-row').length === 2") // full collections, sync points
 	p.until(`Math.abs(document.querySelector('.strip-row svg').clientWidth -
 		document.querySelector('#timeline .u-over').clientWidth) < 2`)
 	p.click(".switch button:nth-child(2)")
-	p.see("#timeline", "Live bytes by allocation site")
+	p.see("#timeline", "Heap by allocation site")
 	p.see("main",
 		fmt.Sprintf("%d (%d to %d)", len(rep.Collections), rep.Collections[0].GC,
 			rep.Collections[len(rep.Collections)-1].GC))

@@ -129,7 +129,8 @@ func TestFullCollectionsOnly(t *testing.T) {
 	r := p.start(t)
 	r.finish(t)
 	rec := r.recorded(t)
-	if out, errs, code := heapcam(t, "histogram", "--top", "1", rec.dir); code != 0 || !strings.Contains(out, "long[]") {
+	out, errs, code := heapcam(t, "histogram", "--top", "1", rec.dir)
+	if code != 0 || !strings.Contains(out, "long[]") {
 		t.Errorf("status %d: %s%s", code, out, errs)
 	}
 	verify(t, rec.dir, 1)

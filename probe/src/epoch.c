@@ -111,14 +111,9 @@ void epoch_start(void) {
 // ---- the finish: its steps -----------------------------------------------------------------------
 static void put_pause(struct finish *f, uint32_t flags) {
     uint64_t now = now_ns();
-    struct pause_event p = {.epoch = f->epoch,
-                            .kind = f->kind,
-                            .flags = flags,
-                            .depth = f->depth,
-                            .start = start_time - probe_epoch_ns,
-                            .duration = now - start_time,
-                            .cost = start_cost + (now - f->begin),
-                            .jvm_gc = jvm_gc,
+    struct pause_event p = {.epoch = f->epoch, .kind = f->kind, .flags = flags, .depth = f->depth,
+                            .start = start_time - probe_epoch_ns, .duration = now - start_time,
+                            .cost = start_cost + (now - f->begin), .jvm_gc = jvm_gc,
                             .last_finish = last_finish - probe_epoch_ns,
                             .interval = atomic_load_explicit(&interval_now, memory_order_relaxed)};
     pause_put(&f->e, &p);

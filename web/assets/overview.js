@@ -16,7 +16,7 @@ let line = null,
 const kinds = {
   leak: 'Leak',
   suspect: 'Possible leak',
-  growth: 'Growth',
+  growth: 'Also grew',
   storm: 'Frequent GC',
   gap: 'Missing data',
   damage: 'Damage',
@@ -53,7 +53,7 @@ function hero(data, storm) {
       ? facts([
           ['What', r.verdicts[0].members?.map(m => m.class).filter((c, i, a) => a.indexOf(c) === i).slice(0, 3)
             .join(', ') || v.class],
-          ['Where', own ? frame(own) : 'allocation site unknown'],
+          ['Allocated in', own ? frame(own) : 'allocation site unknown'],
           [
             'Held by',
             heldBy(r, v),
@@ -84,7 +84,8 @@ function hero(data, storm) {
                   ? ` and ${whole ? '' : 'at least '}${span(c.sampling_ns)} for sampling. `
                   : '. What sampling took is not recorded. ') +
                 `All GC pauses together took ` +
-                `${share(r.pause_ns / c.span_ns)} of the time, heapcam’s part included.`,
+                `${share(r.pause_ns / c.span_ns)} of the time, heapcam’s part included. ` +
+                `heapcam’s default budget is ${share(budget)}.`,
               expensive(c),
             ),
           ],
@@ -124,7 +125,7 @@ function expensive(c) {
     [, most] = parts.reduce((a, b) => (b[0] > a[0] ? b : a));
   if (all <= budget * c.span_ns) return null;
   return [
-    ` The default budget is ${share(budget)}. Most of the cost is ${most} `,
+    ` Most of the cost is ${most} `,
     c.span_ns < 60e9 ? 'The recording is short, so the start counts for much. ' : null,
     h('a', { href: address('cost') }, 'The cost over time'),
   ];

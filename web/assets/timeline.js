@@ -122,7 +122,7 @@ function largest(data, t, now) {
   );
   return {
     title:
-      `Live bytes ${modes[now]} after each collection, with garbage not collected yet` +
+      `Heap ${modes[now]} after each collection (garbage counts until it is collected)` +
       (t.rows.some(r => r.estimated) ? ' (estimated from samples)' : ''),
     format: bytes,
     binary: true,
