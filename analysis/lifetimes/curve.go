@@ -98,18 +98,18 @@ func (t *Tally) Curve() *Curve {
 		w      float64
 	}
 	var cells []cell
-	reach := 0
+	reach, last := 0, 0 // last is the last bin with a known death
 	for hi, w := range t.early {
 		if w > 0 {
 			cells = append(cells, cell{0, hi, w})
-			reach = max(reach, hi)
+			reach, last = max(reach, hi), max(last, hi)
 		}
 	}
 	for k, w := range t.between {
 		c := cell{int(k >> 16), int(k & 0xffff), w}
 		cells = append(cells, c)
 		if c.hi < Bins {
-			reach = max(reach, c.hi)
+			reach, last = max(reach, c.hi), max(last, c.hi)
 		} else {
 			reach = max(reach, min(c.lo, Bins-1))
 		}
@@ -127,10 +127,11 @@ func (t *Tally) Curve() *Curve {
 	}
 	// Expectation maximisation: share each cell among its bins in proportion to the masses so far.
 	var mass, next, sum [Bins + 2]float64
-	for i := 0; i <= reach; i++ {
-		mass[i] = 1 / float64(reach+2)
+	// Bins after the last known death have no mass, or objects that nothing found dead would seem to die there.
+	for i := 0; i <= last; i++ {
+		mass[i] = 1 / float64(last+2)
 	}
-	mass[Bins] = 1 / float64(reach+2)
+	mass[Bins] = 1 / float64(last+2)
 	for range 400 {
 		for i := 0; i <= Bins; i++ {
 			sum[i+1] = sum[i] + mass[i]

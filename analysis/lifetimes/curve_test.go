@@ -57,6 +57,21 @@ func TestCurve(t *testing.T) {
 	}
 }
 
+// TestNothingDied: of objects that no collection found dead, no age is known that they do not reach.
+func TestNothingDied(t *testing.T) {
+	var tally Tally
+	for age := uint64(1000); age < 1<<20; age += 1000 {
+		tally.Add(age, Never, 1)
+	}
+	c := tally.Curve()
+	if q, ok := c.Quantile(0.5); ok || c.At(1<<21) < 1-1e-9 {
+		t.Errorf("half of them die before %.0f, %.2f live on", q, c.At(1<<21))
+	}
+	if c.Reach != Bin(1<<20-1) {
+		t.Errorf("the curve goes to bin %d", c.Reach)
+	}
+}
+
 // TestBins: each age is in the bin whose edges are around it.
 func TestBins(t *testing.T) {
 	for _, age := range []uint64{0, 1, 15, 16, 17, 100, 12345, 1 << 20, 1<<20 - 1, 1<<33 + 12345} {

@@ -9,7 +9,8 @@ import (
 // reading starts. Serial and Parallel slide the live objects of old space down in their order, so what is listed of it
 // begins with a subsequence of what was there; each listed object is taken for the first one that fits. Objects from
 // young space follow; they are taken for those of the same type and size. After other collections an object of old
-// space, and with G1 any object, is the one that was at its address.
+// space, and with G1 any object, is the one that was at its address. Fillers are never taken for an object of before:
+// the collector makes new ones, and one wrong match would skip the real objects up to it.
 func (b *reader) listing(x *Epoch) {
 	type place struct {
 		addr   uint64
@@ -32,6 +33,7 @@ func (b *reader) listing(x *Epoch) {
 	for i, p := range before {
 		k := kind{t.Type[p.object], t.Words[p.object]}
 		switch {
+		case b.r.Filler(k.typ):
 		case linear && !inOld(p.addr):
 			young[k] = append(young[k], i)
 		case slides:
@@ -61,6 +63,7 @@ func (b *reader) listing(x *Epoch) {
 			}
 			old[kind{o.Type, uint32(o.Words)}] = q
 		}
+		filler := b.r.Filler(o.Type)
 		if k := (kind{o.Type, uint32(o.Words)}); linear && found < 0 && len(young[k]) > 0 {
 			found, young[k] = young[k][0], young[k][1:]
 		}
@@ -71,7 +74,9 @@ func (b *reader) listing(x *Epoch) {
 			t.Seen[object] = x.At
 		} else {
 			object = b.add(o.Type, o.Words, x.Begin, x.At)
-			x.FromEden += o.Words
+			if !filler {
+				x.FromEden += o.Words
+			}
 			if unknown {
 				t.Unknown[object], t.BornLo[object] = true, 0
 			}

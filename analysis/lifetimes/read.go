@@ -57,6 +57,7 @@ func Read(r *heap.Replay) (*Tape, error) {
 	case !b.applied:
 		return nil, ErrNoCollections
 	}
+	b.t.dropFillers(r.Symbols.Filler)
 	b.t.count()
 	return b.t, nil
 }
