@@ -61,10 +61,17 @@ func (out *HeapHistory) table(w io.Writer, heading ui.Flow, last string, all []H
 		heads = append(heads, ">MEAN AGE", ">OLDER")
 	}
 	t := ui.NewColumns(0, append(heads, last)...)
+	left := len(all)
+	if most > 0 {
+		all = all[:min(most, len(all))]
+	}
+	left -= len(all)
+	classes, stacks := make([]ui.Flow, len(all)), make([][]sites.StackFrame, len(all))
 	for i, x := range all {
-		if most > 0 && i == most {
-			break
-		}
+		classes[i], stacks[i] = sites.ClassName(x.Class, x.Loader), x.Site
+	}
+	places := sites.Places(classes, stacks)
+	for i, x := range all {
 		row := []any{ui.Text(ui.Spark(out.curve(&x), curveWidth)), ui.Bytes(x.Bytes[len(x.Bytes)-1])}
 		switch {
 		case !out.SyncPoints:
@@ -80,12 +87,12 @@ func (out *HeapHistory) table(w io.Writer, heading ui.Flow, last string, all []H
 		}
 		t.Row(append(row, sites.WithLoader(x.Class, x.Loader))...)
 		if len(x.Site) > 0 {
-			t.Under(6, ui.Sprintf("%s", sites.Top(x.Site)))
+			t.Under(6, ui.Text(places[i]))
 		}
 	}
 	t.Write(w)
-	if n := len(all) - most; most > 0 && n > 0 {
-		ui.Fprintf(w, "%d more; --top 0 shows all\n", n)
+	if left > 0 {
+		ui.Fprintf(w, "%d more; --top 0 shows all\n", left)
 	}
 }
 

@@ -152,6 +152,16 @@ func (v *Verdict) names() (s ui.Flow) {
 	return s
 }
 
+// liveSamples is the number of live samples of all members. samples is another number where the interval changed: that
+// of samples of one weight.
+func (s *structure) liveSamples() int {
+	n := 0.0
+	for _, m := range s.members {
+		n += m.samples
+	}
+	return int(n)
+}
+
 // verdict renders a structure. live is what lives at the end of the window, grown what all grew by.
 func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class]string, grown, live float64) Verdict {
 	slices.SortStableFunc(s.members, func(a, b *part) int {
@@ -159,7 +169,7 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 	})
 	v := Verdict{Kind: KindSuspect, Members: []Member{}, Confidence: min(1-s.p, maxConfidence), BytesPerSecond: s.slope,
 		BytesPerSecondLow: s.low, BytesPerSecondHigh: s.high, GrownBytes: uint64(max(0, s.grown)),
-		LiveSamples: int(s.samples), PValue: s.p, Test: s.test, Against: "time", Floors: s.floors,
+		LiveSamples: s.liveSamples(), PValue: s.p, Test: s.test, Against: "time", Floors: s.floors,
 		Reached: s.settled && h.listings > 0, queued: s.queued, once: s.once && !s.queued,
 		seen:      h.proven(r.Symbols, &s.growth),
 		OnsetFrom: collection.Wall(r.Symbols, uint64(max(0, s.onset[0])*1e9)),

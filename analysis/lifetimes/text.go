@@ -28,7 +28,12 @@ func (r *Report) WriteText(w io.Writer) {
 		last = "CLASS"
 	}
 	t := ui.NewColumns(0, append(heads, "CURVE", last)...)
-	add := func(x *Row) {
+	names, stacks := make([]ui.Flow, len(r.Rows)), make([][]sites.StackFrame, len(r.Rows))
+	for i, x := range r.Rows {
+		names[i], stacks[i] = ui.Flowf("%s", x.Name), x.Site
+	}
+	places := sites.Places(names, stacks)
+	add := func(x *Row, place ui.Flow) {
 		quantile := func(n *uint64) ui.Text {
 			if n == nil {
 				return "-"
@@ -49,12 +54,12 @@ func (r *Report) WriteText(w io.Writer) {
 		}
 		t.Row(append(cells, ui.Text(ui.Spark(alive, 12)), x.Name)...)
 		if len(x.Site) > 0 {
-			t.Under(6, ui.Sprintf("%s", sites.Top(x.Site)))
+			t.Under(6, ui.Text(place))
 		}
 	}
-	add(&r.All)
+	add(&r.All, "")
 	for i := range r.Rows {
-		add(&r.Rows[i])
+		add(&r.Rows[i], places[i])
 	}
 	t.Write(w)
 	if r.Left > 0 {
