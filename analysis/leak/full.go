@@ -20,6 +20,7 @@ const (
 	fullStorm  = 0.85 // after stormLeast of the newest few
 	fullFailed = 0.7  // with an allocation that failed
 	leastFills = 0.1  // share of the late growth of the heap that a data structure that fills it has
+	copes      = 60   // seconds
 	// largeWeight is how many objects a sample of large ones stands for at most, and largeShare what share of what a
 	// structure has such objects are, if few samples are enough
 	largeWeight, largeShare = 1.1, 0.9
@@ -106,9 +107,16 @@ func (h *detector) findFull(r *heap.Cursor) {
 	h.full.UntilEnd = float64(last.used) >= fullFailed*limit
 }
 
-// findLarge looks for an allocation that failed while much of the heap was free: one object was larger than that.
+// findLarge looks for an allocation that failed while much of the heap was free: one object was larger than that. A
+// program that goes on well for long has coped with it.
 func (h *detector) findLarge(r *heap.Cursor) {
+	if len(h.Times) == 0 {
+		return
+	}
 	for _, x := range r.Exhausted {
+		if h.Times[len(h.Times)-1]-float64(x.Time)/1e9 > copes {
+			continue
+		}
 		i, exact := slices.BinarySearch(h.Times, float64(x.Time)/1e9)
 		if !exact {
 			i--

@@ -168,3 +168,22 @@ func TestStructures(t *testing.T) {
 		t.Errorf("the members grow by %v in all", sum)
 	}
 }
+
+// TestNoRoom: an allocation that failed while half of the heap was free is no full heap if the program goes on, and
+// neither where no collection is known.
+func TestNoRoom(t *testing.T) {
+	r, h := world(births(1, 1, lives(5)), every([]float64{20}, nil))
+	r.Exhausted = []trace.Exhausted{{Time: 30e9, Failed: 1}}
+	if l := h.Report(&r.Cursor); l.Full == nil || !l.Full.Large || l.Full.GC != 30 {
+		t.Errorf("%+v", l.Full)
+	}
+	h.Times[len(h.Times)-1] += 2 * copes
+	if l := h.Report(&r.Cursor); l.Full != nil {
+		t.Errorf("the program goes on: %+v", l.Full)
+	}
+	r, h = world(nil, nil)
+	r.Exhausted = []trace.Exhausted{{Time: 30e9, Failed: 1}}
+	if l := h.Report(&r.Cursor); l.Full != nil {
+		t.Errorf("without a collection: %+v", l.Full)
+	}
+}
