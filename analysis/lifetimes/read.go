@@ -46,6 +46,7 @@ func Read(r *heap.Replay) (*Tape, error) {
 		b.collection(c)
 	}
 	b.tail()
+	b.leaveOut()
 	b.t.JVM = r.JVM
 	b.t.Names = r.Symbols.TypeName
 	objects := slices.ContainsFunc(b.t.Epochs, func(e Epoch) bool { return e.Depth >= trace.DepthSurvivors })
@@ -75,6 +76,8 @@ type reader struct {
 	last     Epoch  // the newest one, for what was used after it
 	samples  map[uint64]int
 	waiting  []heap.Sample // of the next epoch
+	open     []openSample  // of which it is not known yet whether they live
+	left     float64       // words of samples that are left out
 	moved    []arrival
 	old      trace.Range
 }
@@ -152,8 +155,10 @@ func (b *reader) epoch(e *trace.Epoch, applied bool) {
 		b.moved = b.moved[:0]
 		b.births(e, x)
 	}
-	for _, s := range e.Resolved {
-		b.resolve(s)
+	if b.known {
+		for _, s := range e.Resolved {
+			b.resolve(s)
+		}
 	}
 	if x.Unseen == nil {
 		x.UnseenWords = (x.At - x.Begin) - min(x.At-x.Begin, x.FromEden)
@@ -304,16 +309,20 @@ func (b *reader) collection(c *heap.Collection) {
 	if len(b.t.Epochs) == 0 {
 		return
 	}
+	followed := b.known // else what survived is in a listing, without its samples
 	if c.Known && (!b.known || b.live != c.Objects) {
 		b.listing(&b.t.Epochs[len(b.t.Epochs)-1])
 	}
 	b.known = c.Known || c.Partial
-	b.sampled()
+	b.sampled(followed)
+	if c.Known {
+		b.settle()
+	}
 }
 
 // sampled takes in the samples of the newest epoch: their order says where in it they were allocated. The replay has
-// read those of the next epoch, too.
-func (b *reader) sampled() {
+// read those of the next epoch, too. followed: the moves of the epoch are known, so those that did not move have died.
+func (b *reader) sampled(followed bool) {
 	x := &b.t.Epochs[len(b.t.Epochs)-1]
 	for _, s := range b.r.Sampled {
 		b.waiting = append(b.waiting, *s)
@@ -328,8 +337,10 @@ func (b *reader) sampled() {
 		w := s.Weight * float64(s.Size)
 		born := x.Begin + uint64(float64(x.At-x.Begin)*(at+w/2)/max(sum, 1))
 		at += w
-		if x.Exact { // else what survived is in the listing, without its sample
+		if followed {
 			b.sample(s, x, born)
+		} else {
+			b.open = append(b.open, openSample{*s, born})
 		}
 	}
 	b.waiting = append(b.waiting[:0], b.waiting[mine:]...)
@@ -344,8 +355,8 @@ func (b *reader) sample(s *heap.Sample, x *Epoch, born uint64) {
 	if known { // resolved already
 		l.Object = b.t.Samples[i].Object
 		b.t.Samples[i] = l
-	} else if len(b.t.Samples) < maxSamples {
-		b.t.Samples = append(b.t.Samples, l)
+	} else {
+		b.keep(l)
 	}
 	if o := l.Object; o >= 0 && b.t.BornLo[o] < born && born < b.t.Born[o] {
 		b.t.BornLo[o], b.t.Born[o] = born, born
@@ -363,15 +374,6 @@ func (b *reader) resolve(s trace.SampleAddr) {
 	}
 	b.samples[s.ID] = len(b.t.Samples)
 	b.t.Samples = append(b.t.Samples, SampleLife{Object: int(o)})
-}
-
-// tail estimates what was allocated after the last collection.
-func (b *reader) tail() {
-	bytes := 0.0
-	for _, s := range b.waiting {
-		bytes += s.Weight * float64(s.Size)
-	}
-	b.t.Tail = uint64(bytes) / word
 }
 
 // count makes the tallies. At depth full every object is counted; else the samples stand for all.
@@ -409,6 +411,7 @@ func (t *Tape) count() {
 		}
 	}
 	if t.Full {
+		t.LeftOut = t.End() - min(t.End(), uint64(t.All.Weight()))
 		return
 	}
 	for i := range t.Samples {

@@ -16,6 +16,8 @@ type Report struct {
 	Allocated uint64 `json:"allocated_bytes"`
 	Objects   uint64 `json:"objects"` // that a collection saw, or that are large
 	Unseen    uint64 `json:"unseen"`  // objects that died before any collection saw them; 0 at depth survivors
+	// allocated bytes that are in no row, because no later heap state says what became of them
+	LeftOut uint64 `json:"left_out_bytes"`
 	// lifetimes of all objects
 	All  Row   `json:"all"`
 	Rows []Row `json:"rows"`          // the most bytes first
@@ -46,6 +48,7 @@ type Point struct {
 // tape was read with.
 func (t *Tape) Make(r *heap.Symbols, by string, top int) *Report {
 	out := &Report{Schema: "heapcam.lifetimes/1", Depth: "survivors", By: by, Allocated: word * t.End(),
+		LeftOut: word * t.LeftOut,
 		Objects: uint64(t.Len()), All: row("all objects", &t.All), Rows: []Row{}}
 	if t.Full {
 		out.Depth = "full"

@@ -35,6 +35,9 @@ type Tape struct {
 	By   map[uint32]*Group // by type
 	Size [33]Group         // by the binary logarithm of the words, rounded down
 	Tail uint64            // words allocated after the last collection, estimated from samples
+	// LeftOut is the words allocated up to the last collection that are in no tally, because no later state says what
+	// became of them. At depth survivors it is estimated from samples.
+	LeftOut uint64
 	// Samples are the sampled allocations, for lifetimes by site; Weight is in objects.
 	Samples []SampleLife
 	// Names is what Type is in the recording.

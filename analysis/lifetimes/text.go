@@ -18,7 +18,12 @@ var shown = []uint64{64 << 10, 1 << 20, 16 << 20, 256 << 20}
 // WriteText prints the report.
 func (r *Report) WriteText(w io.Writer) {
 	ui.Fprintf(w, "Lifetimes in bytes that the program allocated while the object lived; shares of allocated bytes\n")
-	ui.Fprintf(w, "%s allocated; depth %s\n\n", ui.Bytes(r.Allocated), ui.Text(r.Depth))
+	ui.Fprintf(w, "%s allocated; depth %s\n", ui.Bytes(r.Allocated), ui.Text(r.Depth))
+	if r.LeftOut > 0 {
+		ui.Paragraph(w, "", 0, ui.Flowf("%s of them are left out: after they were allocated the heap state is unknown, "+
+			"so nothing says how long they lived.", ui.Flow(ui.Bytes(r.LeftOut))))
+	}
+	ui.Fprintf(w, "\n")
 	heads := []string{">ALLOCATED", ">MEDIAN", ">90 %"}
 	for _, age := range shown {
 		heads = append(heads, ">OVER "+ui.Bytes(age))
