@@ -75,13 +75,18 @@ func (a *Agent) freeze(s *session.Session, cause ringstore.Cause, reason string,
 	}
 }
 
+// outFlag is the flag --out that commands on this agent's incidents need, if any.
+func (a *Agent) outFlag() string {
+	if a.cfg.PullOut == "" {
+		return ""
+	}
+	return " --out " + string(ui.ShellWord(a.cfg.PullOut))
+}
+
 // pullIncident says how to copy an incident, in words that can be copied.
 func (a *Agent) pullIncident(i *ringstore.Incident) string {
-	out := ""
-	if a.cfg.PullOut != "" {
-		out = " --out " + string(ui.ShellWord(a.cfg.PullOut))
-	}
-	return fmt.Sprintf("run `heapcam pull%s --incident %s -o FILE`, then `heapcam report FILE`", out, ui.ShellWord(i.ID))
+	return fmt.Sprintf("run `heapcam pull%s --incident %s -o FILE`, then `heapcam report FILE`", a.outFlag(),
+		ui.ShellWord(i.ID))
 }
 
 // referencesOf says what an incident has of references.

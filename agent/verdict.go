@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/agent/session"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 )
 
@@ -199,7 +201,9 @@ func (a *Agent) judgeOne(ctx context.Context, t *task) (cpu time.Duration) {
 	switch {
 	case t.incident != "":
 		logs.Write(&a.cfg.Log, logs.IncidentVerdict, logs.Recording.Of(t.id), logs.Incident.Of(t.incident),
-			logs.Headline.Of(v.Headline), logs.CPU.Of(cpu.Round(time.Millisecond)))
+			logs.Headline.Of(v.Headline), logs.CPU.Of(cpu.Round(time.Millisecond)),
+			logs.Remedy.Of(fmt.Sprintf("run `heapcam leaks` on the incident; `heapcam incidents show%s %s` says where "+
+				"it is", a.outFlag(), ui.ShellWord(t.incident))))
 	case len(v.Leaks) > 0 && leads(&v) != t.last:
 		logs.Write(&a.cfg.Log, logs.RunningVerdict, logs.Recording.Of(t.id), logs.Headline.Of(v.Headline),
 			logs.CPU.Of(cpu.Round(time.Millisecond)))

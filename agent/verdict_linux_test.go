@@ -54,8 +54,8 @@ func TestVerdicts(t *testing.T) {
 	if a.verdicts.of("s2") != nil {
 		t.Error("a verdict on what cannot be read")
 	}
-	for _, want := range []string{`"verdict":"Leak: shop-1"`, `"id":"incident-verdict"`, `"id":"incident-no-verdict"`,
-		`more than 512 MiB`} {
+	for _, want := range []string{`"verdict":"Leak: shop-1"`, `"id":"incident-verdict"`, "`heapcam incidents show ",
+		`"id":"incident-no-verdict"`, `more than 512 MiB`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %s in %s", want, log)
 		}

@@ -95,7 +95,7 @@ func (rep *Report) writeWindow(w io.Writer) {
 	}
 }
 
-// writeUsed prints what was in use after each collection. A reading is none: what is in use then, nothing has collected.
+// writeUsed prints what was in use after each collection. A reading is none: nothing has collected what is in use then.
 // Without any collection, as with Epsilon, the readings are all there is.
 func (rep *Report) writeUsed(w io.Writer) {
 	what, reading := ui.Flow("Heap after GC"), trace.PauseKindNames.String(trace.PauseReading)

@@ -151,8 +151,8 @@ func (h *detector) partOf(x *heads, c *candidate, verdicts []told) int {
 	return 0
 }
 
-// mostLive bounds by how much anything may have grown: by what was ever in use. Few watched samples, each of which stands
-// for much, may add up to more than that.
+// mostLive bounds by how much anything may have grown: by what was ever in use. Few watched samples, each of which
+// stands for much, may add up to more than that.
 func (h *detector) mostLive() uint64 {
 	most := uint64(0)
 	for _, s := range h.spaces {

@@ -168,7 +168,7 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 		return cmp.Or(cmp.Compare(b.grown, a.grown), cmp.Compare(a.class.Name, b.class.Name))
 	})
 	v := Verdict{Kind: KindSuspect, Members: []Member{}, Confidence: min(1-s.p, maxConfidence), BytesPerSecond: s.slope,
-		BytesPerSecondLow: s.low, BytesPerSecondHigh: s.high, GrownBytes: uint64(max(0, s.grown)),
+		BytesPerSecondLow: s.low, BytesPerSecondHigh: s.high, GrownBytes: min(uint64(max(0, s.grown)), h.mostLive()),
 		LiveSamples: s.liveSamples(), PValue: s.p, Test: s.test, Against: "time", Floors: s.floors,
 		Reached: s.settled && h.listings > 0, queued: s.queued, once: s.once && !s.queued,
 		seen:      h.proven(r.Symbols, &s.growth),
@@ -179,7 +179,7 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 		id := sites.ID(m.class.Name, site)
 		v.Members = append(v.Members, Member{Class: m.class.Name, Loader: loaders[m.class],
 			Site: s.shared(r.Symbols, m, site), SiteID: id, BytesPerSecond: m.slope,
-			GrownBytes: uint64(max(0, m.grown)), LiveSamples: int(m.samples)})
+			GrownBytes: min(uint64(max(0, m.grown)), h.mostLive()), LiveSamples: int(m.samples)})
 	}
 	first := v.Members[0]
 	v.Class, v.Loader, v.Site, v.SiteID = first.Class, first.Loader, first.Site, first.SiteID

@@ -84,6 +84,18 @@ func TestWatchedMiss(t *testing.T) {
 	}
 }
 
+// TestWatchedVerdict: the same of a verdict and its members.
+func TestWatchedVerdict(t *testing.T) {
+	h := NewDetector()
+	h.watched, h.spaces, h.Times = true, []spaceUse{{used: 5 << 20}}, []float64{0, 1}
+	r := heap.NewReplay(watchedRecording(true))
+	s := &structure{growth: growth{grown: 200 << 20}, members: []*part{{grown: 100 << 20}}}
+	v := h.verdict(&r.Cursor, s, nil, 1, 1)
+	if v.GrownBytes != 5<<20 || v.Members[0].GrownBytes != 5<<20 {
+		t.Errorf("%d, %d", v.GrownBytes, v.Members[0].GrownBytes)
+	}
+}
+
 // TestMissesFiner: what to do next names an interval that is smaller than the one that was used.
 func TestMissesFiner(t *testing.T) {
 	for interval, want := range map[uint64]ui.Flow{512 << 10: "Record for longer, or with `--sampling 64KiB`.",
@@ -91,7 +103,8 @@ func TestMissesFiner(t *testing.T) {
 		h := NewDetector()
 		h.newest = interval
 		r := heap.NewReplay(watchedRecording(true))
-		out := h.misses(&r.Cursor, newHeads(r.Symbols), []candidate{{growth: growth{grown: 9, why: whyChance}}}, nil, nil)
+		others := []candidate{{growth: growth{grown: 9, why: whyChance}}}
+		out := h.misses(&r.Cursor, newHeads(r.Symbols), others, nil, nil)
 		if len(out) != 1 || out[0].Next != want {
 			t.Errorf("%d: %+v", interval, out)
 		}

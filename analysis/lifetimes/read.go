@@ -24,8 +24,8 @@ var ErrNoAddresses error = noAddresses{}
 type noAddresses struct{}
 
 func (noAddresses) Error() string {
-	return "the recording has no objects: with ZGC, Shenandoah and Epsilon heapcam records only samples, at any depth. " +
-		"Run the program with G1, Parallel or Serial to learn how long its objects live"
+	return "the recording has no objects: with ZGC, Shenandoah and Epsilon heapcam records only samples, at any " +
+		"depth. Run the program with G1, Parallel or Serial to learn how long its objects live"
 }
 
 func (noAddresses) Unwrap() error { return ErrNoObjects }

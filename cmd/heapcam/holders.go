@@ -91,7 +91,8 @@ func (o *retaining) load(rec *ringstore.Recording) (*retention.Heap, error) {
 	of.warn()
 	switch {
 	case errors.Is(err, reflisting.ErrNone):
-		if names, failed := reflisting.Names(of.sources().Defs()); failed == nil && trace.Concurrent(names.JVM.Collector) {
+		names, failed := reflisting.Names(of.sources().Defs())
+		if failed == nil && trace.Concurrent(names.JVM.Collector) {
 			return nil, withCode(exitNotFound, "%s: %w: with ZGC, Shenandoah and Epsilon heapcam cannot list "+
 				"references. Run the program with G1, Parallel or Serial", rec.Path, reflisting.ErrNone)
 		}

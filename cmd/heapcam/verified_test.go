@@ -17,7 +17,8 @@ func TestVerifiedSamples(t *testing.T) {
 			v.collection(&heap.Collection{Pause: trace.Pause{GC: gc, Depth: depth}}, 0, 1)
 		}
 		out := verifyReply{Files: []verified{v}}
-		if style, text := out.verdict(); style != want || strings.Contains(string(text), "missing") == (want == ui.Good) {
+		style, text := out.verdict()
+		if style != want || strings.Contains(string(text), "missing") == (want == ui.Good) {
 			t.Errorf("depth %d: %s", depth, text)
 		}
 	}

@@ -407,8 +407,8 @@ func (out *verifyReply) verdict() (ui.Style, ui.Flow) {
 	case rest != "" && compared == 0:
 		return ui.Doubt, "The files are sound, but a part of the recording is missing." + rest
 	case slices.ContainsFunc(out.Files, func(v verified) bool { return !v.Alone && v.stateless() }):
-		return ui.Good, "The recording is undamaged. It has no heap state to check: depth samples records none, and it " +
-			"is the only depth with ZGC, Shenandoah and Epsilon."
+		return ui.Good, "The recording is undamaged. It has no heap state to check: depth samples records none, and " +
+			"it is the only depth with ZGC, Shenandoah and Epsilon."
 	case compared == 0:
 		return ui.Good, "The recording is undamaged. To check the replay as well, verify needs a sync point " +
 			"that follows collections with object data; this recording has none."
