@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/heapcam/heapcam/analysis/collection"
@@ -166,22 +165,8 @@ func (rep *Report) ramp() ui.Flow {
 
 // missing says what is not in the recording.
 func (rep *Report) missing() ui.Flow {
-	var parts []string
-	for _, x := range []struct {
-		before string
-		n      uint64
-		what   string
-	}{{"", rep.LostEpochs, "collection"}, {"", rep.LostSamples, "sample"},
-		{"the heap state of ", uint64(rep.UnknownGCs), "collection"},
-		{"", uint64(len(rep.Damage)), "damaged section"}} {
-		if x.n > 0 {
-			parts = append(parts, x.before+ui.Plural(x.n, x.what))
-		}
-	}
-	if len(parts) == 0 {
-		return "nothing: no collection and no sample was lost"
-	}
-	return ui.Flow(strings.Join(parts, "; "))
+	return collection.Gone{Epochs: rep.LostEpochs, Samples: rep.LostSamples, States: uint64(rep.UnknownGCs),
+		Damaged: uint64(len(rep.Damage))}.Text()
 }
 
 // writeGrown prints which classes and sites grew most, and which sites have most.

@@ -169,6 +169,8 @@ type CoverageReport struct {
 	LostEpochs  uint64        `json:"lost_epochs"`
 	Missed      uint64        `json:"missed_collections"` // they posted no events
 	LostSamples uint64        `json:"lost_samples"`
+	// collections after which the heap state is unknown; 0 with collectors of which no state is ever known
+	UnknownGCs uint64 `json:"collections_of_unknown_state"`
 	// Samples of classes with one candidate that a round of reading covers, and those of them that end elsewhere.
 	ProofsChecked uint64 `json:"proofs_checked"`
 	ProofsWrong   uint64 `json:"proofs_wrong"`
@@ -177,7 +179,8 @@ type CoverageReport struct {
 	ListsWrong   uint64     `json:"candidates_wrong"`
 	SyncPoints   []FromSync `json:"sync_points"`
 
-	at map[uint64]*Coverage
+	at      map[uint64]*Coverage
+	damaged uint64 // sections
 }
 
 // MakeCoverage replays all of r.
@@ -196,6 +199,8 @@ func MakeCoverage(from heap.Reader) (*CoverageReport, error) {
 			row.Quality = f.Quality(r)
 			x := row.Quality
 			q.at[c.GC] = &x
+		} else if !c.Partial && !trace.Concurrent(r.JVM.Collector) {
+			q.UnknownGCs++
 		}
 		q.LostEpochs += c.EpochsLost
 		q.Missed += c.Missed()
@@ -209,6 +214,7 @@ func MakeCoverage(from heap.Reader) (*CoverageReport, error) {
 	for _, g := range r.Gaps {
 		q.LostSamples += g.Samples
 	}
+	q.damaged = uint64(len(r.Damage) + len(r.Faults))
 	one, few := f.proofs.Check()
 	q.ProofsChecked, q.ProofsWrong, q.ListsChecked, q.ListsWrong = one.Samples, one.Wrong, few.Samples, few.Wrong
 	q.SeenBytes, q.KnownBytes = coverage.Resolution(q.Interval)

@@ -3,10 +3,12 @@ package sites
 import (
 	"bytes"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis/analysistest"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
@@ -23,11 +25,20 @@ func TestQualityAlone(t *testing.T) {
 	if err != nil || len(q.Collections) < 30 {
 		t.Fatal(err, len(q.Collections))
 	}
-	known := 0.0
+	known, unknown := 0.0, uint64(0)
 	for _, c := range q.Collections {
 		if o, _ := c.Quality.Known(); c.Known {
 			known += o
 		}
+		if !c.Known {
+			unknown++
+		}
+	}
+	var text strings.Builder
+	q.WriteText(&text, 0)
+	want := "the heap state of " + ui.Plural(unknown, "collection")
+	if unknown == 0 || q.UnknownGCs != unknown || !strings.Contains(text.String(), want) {
+		t.Errorf("%d unknown states, want %q in:\n%s", q.UnknownGCs, want, &text)
 	}
 	var defs []trace.Block
 	syncs := 0

@@ -19,12 +19,8 @@ func (q *CoverageReport) WriteText(w io.Writer, most int) {
 	q.writeHeadline(w)
 	ui.Section(w, "How reliable the figures are")
 	ui.Field(w, "Sampling", q.resolution())
-	missing := ui.Flow("nothing: no collection and no sample was lost")
-	if q.LostEpochs+q.LostSamples > 0 {
-		missing = ui.Flowf("%s, %s", ui.Flow(ui.Plural(q.LostEpochs, "collection")),
-			ui.Flow(ui.Plural(q.LostSamples, "sample")))
-	}
-	ui.Field(w, "Missing", missing)
+	gone := collection.Gone{Epochs: q.LostEpochs, Samples: q.LostSamples, States: q.UnknownGCs, Damaged: q.damaged}
+	ui.Field(w, "Missing", gone.Text())
 	collection.WriteMissed(w, "  No events", 16, q.Missed)
 	q.writeAlone(w)
 	if len(q.Collections) > 0 {
