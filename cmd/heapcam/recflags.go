@@ -161,7 +161,7 @@ func (o *recordOptions) config(stderr io.Writer) agent.Config {
 		MaxWriteRate: int64(o.maxWriteRate), MaxTotalWriteRate: int64(o.totalRate),
 		Out: o.outDir(), PullOut: o.out, MaxTraceSize: int64(o.maxTrace), Deviation: o.deviation,
 		Compression: o.compression, Threshold: o.threshold,
-		KeepFree:  int64(o.keepFree), SyncInterval: o.fsyncInterval, Emergency: o.emergency,
+		KeepFree: int64(o.keepFree), SyncInterval: o.fsyncInterval, Emergency: o.emergency,
 		MaxRing: max(256<<20, uint64(o.shmSize)), Log: newLog(stderr, level),
 	}
 }
