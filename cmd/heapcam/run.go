@@ -275,10 +275,12 @@ func report(a *agent.Agent, code int) {
 	case code != 0:
 		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded. Either the command started none, or the JVM ignores "+
 			"JAVA_TOOL_OPTIONS, or it does not start with an agent (if it writes a CDS archive, clear "+
-			"JAVA_TOOL_OPTIONS for it), or it ended within a second and /dev/shm had no room for its ring\n")
+			"JAVA_TOOL_OPTIONS for it), or a line above says why. One that ends within a second is not recorded if "+
+			"/dev/shm has no room for its ring\n")
 	default:
 		ui.Fprintf(ui.Stderr, "heapcam: no JVM was recorded: either the command started none, or the JVM ignores "+
-			"JAVA_TOOL_OPTIONS, or it ended within a second and /dev/shm had no room for its ring\n")
+			"JAVA_TOOL_OPTIONS, or a line above says why. One that ends within a second is not recorded if "+
+			"/dev/shm has no room for its ring\n")
 	}
 }
 
