@@ -75,12 +75,17 @@ func (a *Agent) freeze(s *session.Session, cause ringstore.Cause, reason string,
 	}
 }
 
-// outFlag is the flag --out that commands on this agent's incidents need, if any.
+// outFlag is the flag --out that commands on this agent's incidents need, if any. A log may be read in another folder,
+// so the path is absolute.
 func (a *Agent) outFlag() string {
 	if a.cfg.PullOut == "" {
 		return ""
 	}
-	return " --out " + string(ui.ShellWord(a.cfg.PullOut))
+	out, err := filepath.Abs(a.cfg.PullOut)
+	if err != nil {
+		out = a.cfg.PullOut
+	}
+	return " --out " + string(ui.ShellWord(out))
 }
 
 // pullIncident says how to copy an incident, in words that can be copied.
