@@ -27,13 +27,16 @@ type HeapHistory struct {
 	To   time.Time `json:"to"`
 	// of the collections with a sync point alone; then there are no ages, and sites count all live objects
 	SyncPoints bool `json:"sync_points,omitempty"`
+	// collections, such as full ones, of which no births and deaths are recorded: only the change of each class's
+	// objects counts, as births or as deaths, so born and died of classes are at least so many
+	Uncounted int `json:"uncounted_collections"`
 }
 
 // History is one class or site. Its values change after the collections At (places in HeapHistory.Collections) and stay
 // in between. Values of sites are estimates of each time at which a sample of their class appeared or
 // died, and of the last
 // one. Born and Died are those that outlived a collection: of classes objects, from the census of each exact
-// collection; of sites samples.
+// collection, and of others from the change of their number, which is the least; of sites samples.
 type History struct {
 	Class   string             `json:"class"`
 	Loader  string             `json:"loader,omitempty"`
@@ -60,7 +63,7 @@ func Make(r *heap.Replay, k int) (*HeapHistory, error) {
 		now: map[*History]heap.Count{}}
 	at := newSiteHistories(r)
 	var moved moves
-	end := uint64(0)
+	end, known := uint64(0), int32(-1) // known is the place of the newest collection whose state is known
 	err := collection.Each(r, func(c *heap.Collection) bool {
 		i := int32(len(out.Collections))
 		first := i == 0
@@ -80,8 +83,14 @@ func Make(r *heap.Replay, k int) (*HeapHistory, error) {
 			return true
 		}
 		out.Last, out.To = c.GC, collection.Wall(r.Symbols, c.Start+c.Dur)
-		classes.census(c)
-		classes.state(i)
+		if gap := known >= 0 && i > known+1; !gap && (known < 0 || c.Flags&trace.PauseExact != 0) {
+			classes.census(c)
+			classes.state(i, true)
+		} else {
+			out.Uncounted += int(i - known)
+			classes.state(i, false)
+		}
+		known = i
 		at.state(i)
 		return true
 	})
@@ -154,8 +163,9 @@ func (x *classHistoryBuilder) census(c *heap.Collection) {
 	}
 }
 
-// state takes in the objects after collection i.
-func (x *classHistoryBuilder) state(i int32) {
+// state takes in the objects after collection i. counted: the census says what was born and died since the state before;
+// else the change of each class counts.
+func (x *classHistoryBuilder) state(i int32, counted bool) {
 	clear(x.now)
 	for id, n := range x.r.State.PerType() {
 		if n.Objects > 0 {
@@ -165,9 +175,14 @@ func (x *classHistoryBuilder) state(i int32) {
 	}
 	for _, h := range x.by {
 		n, m := x.now[h], len(h.At)
-		changed := n.Objects > 0
+		changed, before := n.Objects > 0, uint64(0)
 		if m > 0 {
+			before = h.Objects[m-1]
 			changed = h.Objects[m-1] != n.Objects || h.Bytes[m-1] != n.Bytes
+		}
+		if !counted {
+			h.Born += n.Objects - min(n.Objects, before)
+			h.Died += before - min(n.Objects, before)
 		}
 		if changed {
 			h.At, h.Objects, h.Bytes = append(h.At, i), append(h.Objects, n.Objects), append(h.Bytes, n.Bytes)

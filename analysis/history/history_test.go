@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis/analysistest"
@@ -21,12 +22,13 @@ func TestHeapHistory(t *testing.T) {
 		bs = append(bs, m.Step(i == 0).Blocks...)
 	}
 	want := map[int]heap.Count{}
-	exact, first, i := true, uint64(0), 0
+	exact, i := true, 0
+	var first *heap.Collection
 	if err := collection.Each(heap.NewReplay(&analysistest.Source{B: bs}), func(c *heap.Collection) bool {
 		if c.Known {
 			want[i] = heap.Count{Objects: c.Objects, Bytes: c.Bytes}
-			if first == 0 {
-				first = c.Objects
+			if first == nil {
+				first = c
 			}
 		}
 		exact = exact && (c.Flags&trace.PauseExact != 0 || i == 0)
@@ -62,6 +64,14 @@ func TestHeapHistory(t *testing.T) {
 				t.Errorf("collection %d: %+v, want %+v", c, sums[c], n)
 			}
 		}
+		// Collections without a census have births or deaths, too: what was born and has not died is what lives.
+		balance := -int64(first.Objects) + int64(first.Born.Objects) - int64(first.Died.Objects)
+		for _, x := range h.Classes {
+			balance += int64(x.Objects[len(x.Objects)-1]) + int64(x.Died) - int64(x.Born)
+		}
+		if exact || h.Uncounted == 0 || balance != 0 {
+			t.Errorf("%d collections are not counted, %d objects too many live", h.Uncounted, balance)
+		}
 		if k == 1 && old > live || old == 0 && k == 1 {
 			t.Errorf("%d of %d survived one", old, live)
 		}
@@ -72,8 +82,8 @@ func TestHeapHistory(t *testing.T) {
 		}
 		var b bytes.Buffer
 		h.WriteText(&b, 5)
-		if b.Len() == 0 {
-			t.Error("no text")
+		if !strings.Contains(b.String(), "at least so many") {
+			t.Errorf("%s", &b)
 		}
 		packed, err := h.Pack()
 		if err != nil {

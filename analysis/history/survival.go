@@ -18,11 +18,14 @@ type SurvivalReport struct {
 	Types  []Curve     `json:"types"`
 	Sites  []Curve     `json:"sites"`
 	Advice []Pretenure `json:"pretenure"`
+	// collections, such as full ones and those soon after them, at which deaths are not in the curves of types, because
+	// it is not known which objects died there: the true shares may be lower
+	Uncounted int `json:"uncounted_collections"`
 }
 
 // Curve is the share of objects that lives so many collections: Survive[k] is of those that were there after k,
 // Survive[0] is 1. Of a type it begins with what the state saw first (at depth survivors with what survived a
-// collection), exactly; of a site with what was allocated, estimated from samples. Ages that nothing of the window has
+// collection), exactly, but for deaths at the collections of SurvivalReport.Uncounted; of a site with what was allocated, estimated from samples. Ages that nothing of the window has
 // are missing (Kaplan and Meier: what still lives at the end counts up to there).
 type Curve struct {
 	Class   string             `json:"class"`
@@ -111,9 +114,11 @@ func newSurviving(r *heap.Replay) *surviving {
 // follow replays all.
 func (x *surviving) follow() error {
 	return collection.Each(x.r, func(c *heap.Collection) bool {
-		if c.Known {
-			x.objects(c)
+		begun := x.begun
+		if counted := c.Known && x.objects(c); begun && !counted {
+			x.uncounted++
 		}
+		x.begun = begun || c.Known
 		x.taken()
 		switch {
 		case c.Flags&trace.PauseEdenKept != 0:
@@ -127,12 +132,15 @@ func (x *surviving) follow() error {
 
 // surviving is a SurvivalReport that is being made.
 type surviving struct {
-	r      *heap.Replay
-	types  map[uint32]*hazards
-	born   map[uint32]uint64
-	was    map[[2]uint32]uint64 // by type and birth, after collection wasGC
-	wasGC  uint64
-	bySite map[siteOf]*siteLife
+	r     *heap.Replay
+	types map[uint32]*hazards
+	born  map[uint32]uint64
+	was   map[[2]uint32]uint64 // by type and birth, after collection wasGC
+	wasGC uint64
+	begun bool // a state was known
+	// collections since then at which deaths of objects were not counted
+	uncounted int
+	bySite    map[siteOf]*siteLife
 	// of samples that are followed, by id
 	samplesOf map[uint64]*sampleLife
 	fold      func() ([]heap.Folded, error) // the state by type and birth
@@ -141,12 +149,12 @@ type surviving struct {
 // siteOf names a site by ids: names may follow later.
 type siteOf struct{ frame, typ uint64 }
 
-// objects takes in how many objects of each age have survived c.
-func (x *surviving) objects(c *heap.Collection) {
+// objects takes in how many objects of each age have survived c. It says whether deaths at c could be counted.
+func (x *surviving) objects(c *heap.Collection) bool {
 	fs, err := x.fold()
 	if err != nil { // who has died is not known: the next collection begins anew
 		x.was, x.wasGC = nil, 0
-		return
+		return false
 	}
 	now := map[[2]uint32]uint64{}
 	unsure := map[uint32]uint32{} // by type, the newest birth of objects whose birth is not known: they may be older
@@ -162,7 +170,8 @@ func (x *surviving) objects(c *heap.Collection) {
 			x.born[f.Type] += f.Objects
 		}
 	}
-	if x.wasGC+1 == c.GC && !lost {
+	counted := x.wasGC+1 == c.GC && !lost
+	if counted {
 		for k, n := range x.was {
 			age := x.wasGC - uint64(k[1])
 			if newest, is := unsure[k[0]]; age >= maxAge || is && k[1] <= newest {
@@ -179,6 +188,7 @@ func (x *surviving) objects(c *heap.Collection) {
 		}
 	}
 	x.was, x.wasGC = now, c.GC
+	return counted
 }
 
 // taken begins to follow the samples that were taken before the newest collection.
@@ -253,7 +263,8 @@ func (x *surviving) places(c *heap.Collection) map[uint64]bool {
 }
 
 func (x *surviving) report(most int) *SurvivalReport {
-	rep := &SurvivalReport{Schema: "heapcam.survival/1", Types: []Curve{}, Sites: []Curve{}, Advice: []Pretenure{}}
+	rep := &SurvivalReport{Schema: "heapcam.survival/1", Types: []Curve{}, Sites: []Curve{}, Advice: []Pretenure{},
+		Uncounted: x.uncounted}
 	for t, h := range x.types {
 		if x.born[t] > 0 {
 			rep.Types = append(rep.Types, Curve{Class: x.r.TypeName(t), Objects: x.born[t], Survive: h.curve()})

@@ -109,8 +109,8 @@ func TestSurvivalUnknown(t *testing.T) {
 			t.Errorf("type %d: %v are dead after collections that tell nothing", typ, h.lost)
 		}
 	}
-	if calls < 4 {
-		t.Errorf("%d collections", calls)
+	if calls < 4 || x.uncounted < calls/2 {
+		t.Errorf("%d collections, %d are said not to count", calls, x.uncounted)
 	}
 }
 

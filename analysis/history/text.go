@@ -38,12 +38,22 @@ func (out *HeapHistory) WriteText(w io.Writer, most int) {
 		ui.Paragraph(w, "", 0, ui.Flowf("The heap state is unknown from there to collection %d. Births and deaths "+
 			"after it do not count.", last))
 	}
-	out.table(w, "Classes (exact; births and deaths are objects)", "CLASS", out.Classes, most)
+	heading := ui.Flow("Classes (exact; births and deaths are objects)")
+	if out.Uncounted > 0 {
+		heading = "Classes (bytes are exact; births and deaths are objects, at least so many)"
+	}
+	out.table(w, heading, "CLASS", out.Classes, most)
 	out.table(w, "Allocation sites (estimated from samples; births and deaths are samples)", "CLASS AND "+
 		"ALLOCATION SITE",
 		out.Sites, most)
 	ui.Fprintf(w, "\n")
+	if n := uint64(out.Uncounted); n > 0 {
+		ui.Paragraph(w, "", 0, ui.Flowf("BORN, DIED, MEAN AGE and OLDER of classes are at least so much: at %s, such "+
+			"as full ones, it is not recorded which objects were born and died. There BORN and DIED have only the "+
+			"change in the number of objects.", ui.Flow(ui.Plural(n, "collection"))))
+	}
 	if out.SyncPoints {
+		ui.Paragraph(w, "", 0, "Births and deaths at full collections are not in BORN and DIED of classes.")
 		ui.Paragraph(w, "", 0, "Only the 1,024 largest classes and sites of each sync point are known. Figures "+
 			"of sites "+
 			"are scaled from samples, to at most what the class has.")

@@ -70,7 +70,7 @@ var (
 	}
 	// heapHistoryResult has the history of objects that survived so many collections.
 	heapHistoryResult = func(survived int) resultKind[history.HeapHistory] {
-		return resultKind[history.HeapHistory]{fmt.Sprintf("histories%d", survived), (*history.HeapHistory).Pack,
+		return resultKind[history.HeapHistory]{fmt.Sprintf("histories%d.2", survived), (*history.HeapHistory).Pack,
 			func(b []byte, h *history.HeapHistory) error { return h.Unpack(b) }}
 	}
 )

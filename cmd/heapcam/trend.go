@@ -211,7 +211,16 @@ func printSurvival(w io.Writer, s *history.SurvivalReport) {
 		"recording "+
 		"has no object of that age. AFTER 0 TO 32: the same as a curve.")
 	ui.Fprintf(w, "\n")
-	table("Classes: of the objects that survived their first collection (exact)", "CLASS", s.Types)
+	counted := ui.Flow("exact")
+	if n := uint64(s.Uncounted); n > 0 {
+		counted = "counted"
+		ui.Paragraph(w, "", 0, ui.Flowf("The curves of classes leave out %s, such as full ones and those soon after "+
+			"them: it is not known which objects died there. The true shares may be lower. The curves of "+
+			"allocation sites have these deaths.",
+			ui.Flow(ui.Plural(n, "collection"))))
+		ui.Fprintf(w, "\n")
+	}
+	table(ui.Flowf("Classes: of the objects that survived their first collection (%s)", counted), "CLASS", s.Types)
 	table("Allocation sites: of all objects that were allocated (estimated from samples)", "CLASS AND "+
 		"ALLOCATION SITE", s.Sites)
 	if len(s.Advice) == 0 {
