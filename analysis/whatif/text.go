@@ -1,7 +1,10 @@
 package whatif
 
 import (
+	"fmt"
 	"io"
+	"math"
+	"strings"
 
 	"github.com/heapcam/heapcam/internal/ui"
 )
@@ -9,16 +12,7 @@ import (
 // WriteText prints the report.
 func (r *Report) WriteText(w io.Writer) {
 	c := &r.Check
-	if c.Fits {
-		ui.Headline(w, ui.Bold, "The model fits this program: it predicts the recorded collections within 15 %.")
-	} else {
-		ui.Headline(w, ui.Doubt, "The model does not fit this program: its prediction of the recorded collections is "+
-			"off by "+
-			"more than 15 %. Do not rely on the predictions below.")
-	}
-	for _, why := range c.Reasons {
-		ui.Field(w, "Cause", ui.Flowf("%s.", ui.Flow(ui.Prose(why))))
-	}
+	c.headline(w)
 	ui.Section(w, "Recorded configuration")
 	if c.Recorded.config.regional() {
 		ui.Field(w, "Heap", ui.Flowf("G1 collector, %s in regions of %s, eden of %s to %s", bytes(c.Recorded.Heap),
@@ -78,6 +72,32 @@ func (r *Report) WriteText(w io.Writer) {
 	r.oneGeneration(w)
 	if r.Goal != nil {
 		r.Goal.writeText(w)
+	}
+}
+
+// headline says whether the model fits, which figures it misses, and what may be the cause.
+func (c *Check) headline(w io.Writer) {
+	var missed []string
+	for _, row := range c.Rows {
+		if math.Abs(row.Off) > tolerance {
+			missed = append(missed, fmt.Sprintf("%s (%+.0f %%)", row.What, 100*row.Off))
+		}
+	}
+	label := ui.Flow("Cause")
+	switch {
+	case !c.Fits:
+		ui.Headline(w, ui.Doubt, "The model does not fit this program: its prediction of the recorded collections is "+
+			"off by more than 15 %. Do not rely on the predictions below.")
+	case len(missed) > 0:
+		ui.Headline(w, ui.Bold, ui.Flowf("The model fits this program in part: it predicts how many collections were "+
+			"recorded, and their time, within 15 %%. It misses %s: do not rely on these figures below.",
+			ui.Flow(strings.Join(missed, ", "))))
+	default:
+		ui.Headline(w, ui.Bold, "The model fits this program: it predicts the recorded collections within 15 %.")
+		label = "Doubt" // nothing is off that it could be the cause of
+	}
+	for _, why := range c.Reasons {
+		ui.Field(w, label, ui.Flowf("%s.", ui.Flow(ui.Prose(why))))
 	}
 }
 

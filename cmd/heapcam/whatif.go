@@ -37,7 +37,8 @@ figures only where its own check says that the model fits.
 
 The verb takes from the recording when each object was allocated and when it died. It then simulates the collections of
 other heaps. First it predicts the recorded configuration itself, and prints measured against predicted. If these differ
-by more than 15 %, the model does not fit the program, and the verb says why.
+by more than 15 % in the number of collections or in their time, the model does not fit the program, and the verb says
+why. Its first line names other figures that are off by more.
 
 Each prediction has an interval, because the recording shows only between which collections an object died. The verb
 assumes heap sizes that never change. So record with the Serial or the Parallel collector, and with fixed sizes: -Xms

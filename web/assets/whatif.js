@@ -43,17 +43,24 @@ const interval = (s, format) => (format(s.low) === format(s.high) ? '' : `${form
 function fill(r) {
   const c = r.check,
     time = row(r, 'time in collections'),
-    longest = row(r, 'longest pause');
+    longest = row(r, 'longest pause'),
+    missed = c.rows
+      .filter(x => Math.abs(x.off) > 0.15)
+      .map(x => `${x.what} (${x.off > 0 ? '+' : ''}${Math.round(100 * x.off)} %)`),
+    exact = c.fits && missed.length === 0;
   box.fit.replaceChildren(
-    c.fits
+    exact
       ? 'The model fits this program: it predicts the recorded collections within 15 %.'
-      : h('b', { class: 'bad' },
-          'The model does not fit this program: its prediction of the recorded collections is off by more than 15 %. ' +
-            'Do not rely on the predictions below.'),
+      : c.fits
+        ? 'The model fits this program in part: it predicts how many collections were recorded, and their time, within ' +
+          `15 %. It misses ${missed.join(', ')}: do not rely on these figures below.`
+        : h('b', { class: 'bad' },
+            'The model does not fit this program: its prediction of the recorded collections is off by more than 15 %. ' +
+              'Do not rely on the predictions below.'),
   );
   const plot = h('div', { class: 'plot', id: 'sizes' });
   box.rest.append(
-    ...c.reasons.map(x => h('p', {}, h('b', {}, 'Cause: '), prose(x), '.')),
+    ...c.reasons.map(x => h('p', {}, h('b', {}, exact ? 'Doubt: ' : 'Cause: '), prose(x), '.')),
     ...r.warnings.map(x => h('p', { class: 'sub' }, h('b', {}, 'Warning: '), prose(x), '.')),
     facts([
       ['Recorded heap', `${bytes(c.recorded.heap)}: ${bytes(c.recorded.young)} young, ${bytes(c.recorded.old)} old`],
