@@ -163,8 +163,8 @@ func (x *classHistoryBuilder) census(c *heap.Collection) {
 	}
 }
 
-// state takes in the objects after collection i. counted: the census says what was born and died since the state before;
-// else the change of each class counts.
+// state takes in the objects after collection i. counted: the census says what was born and died since the state
+// before; else the change of each class counts.
 func (x *classHistoryBuilder) state(i int32, counted bool) {
 	clear(x.now)
 	for id, n := range x.r.State.PerType() {

@@ -52,11 +52,11 @@ function fill(r) {
     exact
       ? 'The model fits this program: it predicts the recorded collections within 15 %.'
       : c.fits
-        ? 'The model fits this program in part: it predicts how many collections were recorded, and their time, within ' +
-          `15 %. It misses ${missed.join(', ')}: do not rely on these figures below.`
+        ? 'The model fits this program in part: it predicts how many collections were recorded, and their time, ' +
+          `within 15 %. It misses ${missed.join(', ')}: do not rely on these figures below.`
         : h('b', { class: 'bad' },
-            'The model does not fit this program: its prediction of the recorded collections is off by more than 15 %. ' +
-              'Do not rely on the predictions below.'),
+            'The model does not fit this program: its prediction of the recorded collections is off by more than ' +
+              '15 %. Do not rely on the predictions below.'),
   );
   const plot = h('div', { class: 'plot', id: 'sizes' });
   box.rest.append(
