@@ -26,8 +26,8 @@ type SurvivalReport struct {
 // Curve is the share of objects that lives so many collections: Survive[k] is of those that were there after k,
 // Survive[0] is 1. Of a type it begins with what the state saw first (at depth survivors with what survived a
 // collection), exactly, but for deaths at the collections of SurvivalReport.Uncounted; of a site with what was
-// allocated, estimated from samples. Ages that nothing of the window has are missing (Kaplan and Meier: what still lives
-// at the end counts up to there).
+// allocated, estimated from samples. Ages that nothing of the window has are missing (Kaplan and Meier: what still
+// lives at the end counts up to there).
 type Curve struct {
 	Class   string             `json:"class"`
 	Site    []sites.StackFrame `json:"site,omitempty"`
