@@ -355,8 +355,8 @@ async function survival() {
       'The tables show the share of objects that survived at least 1, 2, 4, 8 and 16 collections. Numbers of objects ' +
         'marked ~ are estimated from samples.' +
         (s.uncounted_collections
-          ? ` The shares of classes leave out ${plural(s.uncounted_collections, 'collection')}, such as full ones and ` +
-            'those soon after them: it is not known which objects died there. The true shares may be lower.'
+          ? ` The shares of classes leave out ${plural(s.uncounted_collections, 'collection')}, such as full ones ` +
+            'and those soon after them: it is not known which objects died there. The true shares may be lower.'
           : ''),
     ),
     table('Survival by class', s.types) || '',
