@@ -252,8 +252,8 @@ func (h *detector) sentence(r *heap.Cursor, s *structure, v *Verdict) ui.Flow {
 				ui.Flow(ui.Clock(h.full.Time)), h.full.Evidence, v.What, fill, ui.Flow(ui.Share(v.HeapShare)),
 				ui.Flow(ui.Bytes(v.GrownBytes)))
 		}
-		return ui.Flowf("The heap was full from %s on: %s. %s %s: %s of the live heap, +%s since the start, %s before it "+
-			"was full.", ui.Flow(ui.Clock(h.full.Time)), h.full.Evidence, v.What, fill, ui.Flow(ui.Share(v.HeapShare)),
+		return ui.Flowf("The heap was full from %s on: %s. %s %s: %s of the live heap, +%s since the start, %s before "+
+			"it was full.", ui.Flow(ui.Clock(h.full.Time)), h.full.Evidence, v.What, fill, ui.Flow(ui.Share(v.HeapShare)),
 			ui.Flow(ui.Bytes(v.GrownBytes)), v.Rate())
 	}
 	since := ui.Flowf("since %s or earlier", ui.Flow(ui.Clock(v.OnsetTo)))
@@ -328,8 +328,8 @@ func (h *detector) proven(r *heap.Symbols, g *growth) ui.Flow {
 		if g.seen < 0.995 {
 			later = ", without what came later"
 		}
-		return ui.Flowf("The last %s, at %s, showed that %s of the growth lives%s. That alone does not tell a leak from "+
-			"a cache that fills up.", what, at, ui.Flow(ui.Share(g.seen)), later)
+		return ui.Flowf("The last %s, at %s, showed that %s of the growth lives%s. That alone does not tell a leak "+
+			"from a cache that fills up.", what, at, ui.Flow(ui.Share(g.seen)), later)
 	}
 	return ui.Flowf("The last %s, at %s, showed that %s of the growth lives. Less than half proves no leak: what "+
 		"came later may be garbage, or a cache that fills up.", what, at, ui.Flow(ui.Share(g.seen)))

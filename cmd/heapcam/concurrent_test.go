@@ -9,7 +9,8 @@ import (
 
 // TestConcurrentVerbs: of a recording of ZGC no verb sends its reader to a verb, flag or depth that can show no more.
 func TestConcurrentVerbs(t *testing.T) {
-	e := trace.Epoch{Pause: trace.Pause{GC: 1, Kind: trace.PauseMajor, Depth: trace.DepthSamples, Start: 1e9, Dur: 1000},
+	e := trace.Epoch{
+		Pause: trace.Pause{GC: 1, Kind: trace.PauseMajor, Depth: trace.DepthSamples, Start: 1e9, Dur: 1000},
 		HasCycle: true, Cycle: trace.Cycle{Begin: 1e9, End: 2e9, Pauses: 3},
 		Spaces: []trace.Space{{Kind: trace.SpaceHeap, UsedBefore: 9 << 20, UsedAfter: 4 << 20}}}
 	dir := stored(t, []trace.Block{trace.EncodeMeta(trace.Meta{HasJVM: true, JVM: trace.JVM{ABI: trace.ABIVersion,
@@ -17,7 +18,8 @@ func TestConcurrentVerbs(t *testing.T) {
 		trace.EncodeSync(&trace.Sync{GC: 0, Reason: trace.SyncFirst}), trace.EncodeEpoch(&e)}, true)
 	for verb, want := range map[string]string{
 		"holders": "cannot list references", "lifetimes": "only samples, at any depth", "whatif": "at any depth",
-		"verify": "undamaged", "histogram": "see heapcam report", "history": "the only depth with ZGC", "leaks": "Next:",
+		"verify": "undamaged", "histogram": "see heapcam report", "history": "the only depth with ZGC",
+		"leaks": "Next:",
 		"report": "Next:",
 	} {
 		out, _ := heapcam(verb, dir)

@@ -267,7 +267,8 @@ func onlyBelow(dir string) (string, error) {
 			return "", withCode(exitNotFound, "%s contains no recording; %s does: name that folder", dir, below)
 		}
 	}
-	return "", withCode(exitNotFound, "%s contains no recording (no ring files, *.hcr; symbolic links do not count)", dir)
+	return "", withCode(exitNotFound, "%s contains no recording (no ring files, *.hcr; symbolic links do not count)",
+		dir)
 }
 
 // listRecordings prints the recordings of which the user must name one.
