@@ -173,12 +173,15 @@ func (h *detector) beside(x *heads, all []candidate) {
 			if c.settled && o.why != whySoft { // the soft references themselves, and what they are in, live
 				continue
 			}
-			more := math.Inf(1)
-			if o.key.Class != c.key.Class || !own(x.r, o.key.Frame).same(own(x.r, c.key.Frame)) {
-				more = alike
+			as, more := alike, math.Inf(1)
+			if o.why == whySoft { // entries and soft references of the cache, of which few samples tell
+				as *= 1 + 2/math.Sqrt(max(1, float64(c.s.LiveSamples)))
 			}
-			if near(lived(c.s, c.s.Born), lived(o.s, o.s.Born), more) &&
-				near(lived(c.s, float64(c.s.LiveSamples)), lived(o.s, float64(o.s.LiveSamples)), more) {
+			if o.key.Class != c.key.Class || !own(x.r, o.key.Frame).same(own(x.r, c.key.Frame)) {
+				more = as
+			}
+			if near(lived(c.s, c.s.Born), lived(o.s, o.s.Born), as, more) &&
+				near(lived(c.s, float64(c.s.LiveSamples)), lived(o.s, float64(o.s.LiveSamples)), as, more) {
 				c.p, c.why, c.refuted = 1, whyBeside, true
 				break
 			}
@@ -186,8 +189,8 @@ func (h *detector) beside(x *heads, all []candidate) {
 	}
 }
 
-// near says whether b is hardly less than a, and at most so many times as much.
-func near(a, b, more float64) bool { return a > 0 && b > 0 && a <= alike*b && b <= more*a }
+// near says whether a is at most so many times as much as b, and b as a.
+func near(a, b, as, more float64) bool { return a > 0 && b > 0 && a <= as*b && b <= more*a }
 
 // lived estimates how many objects so many samples of a series stand for.
 func lived(s *history.Series, samples float64) float64 {
