@@ -27,8 +27,8 @@ type HeapHistory struct {
 	To   time.Time `json:"to"`
 	// of the collections with a sync point alone; then there are no ages, and sites count all live objects
 	SyncPoints bool `json:"sync_points,omitempty"`
-	// collections, such as full ones, of which no births and deaths are recorded: only the change of each class's
-	// objects counts, as births or as deaths, so born and died of classes are at least so many
+	// collections, such as full ones, of which no births and deaths are recorded. There only the change of a class's
+	// objects counts: born and died of classes are at least so many
 	Uncounted int `json:"uncounted_collections"`
 }
 

@@ -18,8 +18,8 @@ type SurvivalReport struct {
 	Types  []Curve     `json:"types"`
 	Sites  []Curve     `json:"sites"`
 	Advice []Pretenure `json:"pretenure"`
-	// collections, such as full ones and those soon after them, at which deaths are not in the curves of types, because
-	// it is not known which objects died there: the true shares may be lower
+	// collections, such as full ones and those soon after them, of which it is not known which objects died. Types do
+	// not count these deaths: the true shares may be lower
 	Uncounted int `json:"uncounted_collections"`
 }
 

@@ -253,8 +253,8 @@ func (h *detector) sentence(r *heap.Cursor, s *structure, v *Verdict) ui.Flow {
 				ui.Flow(ui.Bytes(v.GrownBytes)))
 		}
 		return ui.Flowf("The heap was full from %s on: %s. %s %s: %s of the live heap, +%s since the start, %s before "+
-			"it was full.", ui.Flow(ui.Clock(h.full.Time)), h.full.Evidence, v.What, fill, ui.Flow(ui.Share(v.HeapShare)),
-			ui.Flow(ui.Bytes(v.GrownBytes)), v.Rate())
+			"it was full.", ui.Flow(ui.Clock(h.full.Time)), h.full.Evidence, v.What, fill,
+			ui.Flow(ui.Share(v.HeapShare)), ui.Flow(ui.Bytes(v.GrownBytes)), v.Rate())
 	}
 	since := ui.Flowf("since %s or earlier", ui.Flow(ui.Clock(v.OnsetTo)))
 	if s.onset[0] > h.From+1 {

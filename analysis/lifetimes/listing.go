@@ -63,7 +63,6 @@ func (b *reader) listing(x *Epoch) {
 			}
 			old[kind{o.Type, uint32(o.Words)}] = q
 		}
-		filler := b.r.Filler(o.Type)
 		if k := (kind{o.Type, uint32(o.Words)}); linear && found < 0 && len(young[k]) > 0 {
 			found, young[k] = young[k][0], young[k][1:]
 		}
@@ -74,7 +73,7 @@ func (b *reader) listing(x *Epoch) {
 			t.Seen[object] = x.At
 		} else {
 			object = b.add(o.Type, o.Words, x.Begin, x.At)
-			if !filler {
+			if !b.r.Filler(o.Type) {
 				x.FromEden += o.Words
 			}
 			if unknown {

@@ -20,8 +20,8 @@ func (r *Report) WriteText(w io.Writer) {
 	ui.Fprintf(w, "Lifetimes in bytes that the program allocated while the object lived; shares of allocated bytes\n")
 	ui.Fprintf(w, "%s allocated; depth %s\n", ui.Bytes(r.Allocated), ui.Text(r.Depth))
 	if r.LeftOut > 0 {
-		ui.Paragraph(w, "", 0, ui.Flowf("%s of them are left out: after they were allocated the heap state is unknown, "+
-			"so nothing says how long they lived.", ui.Flow(ui.Bytes(r.LeftOut))))
+		ui.Paragraph(w, "", 0, ui.Flowf("%s of them are left out: after they were allocated the heap state is "+
+			"unknown, so nothing says how long they lived.", ui.Flow(ui.Bytes(r.LeftOut))))
 	}
 	ui.Fprintf(w, "\n")
 	heads := []string{">ALLOCATED", ">MEDIAN", ">90 %"}
