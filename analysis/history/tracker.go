@@ -312,17 +312,6 @@ func (h *Tracker) Decided() int {
 	return int(h.MovedN[0]) + 1
 }
 
-// Young is what the live samples of sites stand for, in bytes, that have not survived k collections: those that
-// LiveBytes does not have yet.
-func (h *Tracker) Young(r *heap.Symbols, keys []sites.Key) (bytes float64) {
-	for _, id := range slices.Sorted(maps.Keys(h.young)) { // sums of floats, always in one order
-		if s := h.young[id].s; slices.Contains(keys, h.Key(r, s)) {
-			bytes += float64(s.Size) * s.Weight
-		}
-	}
-	return bytes
-}
-
 // Sum adds up the series of sites.
 func (h *Tracker) Sum(ks []sites.Key) *Series {
 	total := &Series{}

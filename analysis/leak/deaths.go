@@ -181,9 +181,9 @@ func (h *detector) swaps(c *candidate) bool {
 		had, died = had+most, died+most-y.v[last]
 		bytes, samples = bytes+h.Sites[k].LiveBytes, samples+float64(h.Sites[k].LiveSamples)
 	}
-	if had < grown/2 || had <= 0 {
-		return false
-	}
 	each := bytes / max(samples, 1)
+	if had < grown/2 || each <= 0 {
+		return died > 0 && died >= grown/2
+	}
 	return died >= grown/2 || stats.PoissonAtMost(grown/each, died/each) >= swapsChance
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -228,11 +229,17 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 }
 
 // has is what sites have at the end of the window, in bytes that samples stand for.
-func (h *detector) has(r *heap.Symbols, keys []sites.Key) float64 {
-	n := h.Young(r, keys)
+func (h *detector) has(r *heap.Symbols, keys []sites.Key) (n float64) {
+	of := map[*history.Series]bool{}
 	for _, k := range keys {
+		of[h.Sites[k]] = true
 		n += max(0, h.Sites[k].LiveBytes)
 	}
+	h.YoungLive(r, func(s *history.Series, y *heap.Sample) {
+		if of[s] {
+			n += float64(y.Size) * y.Weight
+		}
+	})
 	return n
 }
 
