@@ -337,10 +337,13 @@ func (b *reader) sampled(followed bool) {
 		w := s.Weight * float64(s.Size)
 		born := x.Begin + uint64(float64(x.At-x.Begin)*(at+w/2)/max(sum, 1))
 		at += w
-		if followed {
+		switch {
+		case followed:
 			b.sample(s, x, born)
-		} else {
+		case len(b.open) < maxSamples:
 			b.open = append(b.open, openSample{*s, born})
+		default:
+			b.left += s.Weight * float64(s.Size/word)
 		}
 	}
 	b.waiting = append(b.waiting[:0], b.waiting[mine:]...)
