@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/heapcam/heapcam/trace"
 )
 
 // TestEntriesFade: a map of bounded keys gets fewer new entries in each quarter of the window, and has no verdict. One
@@ -48,5 +50,21 @@ func TestEntriesFade(t *testing.T) {
 		if named := len(l.Verdicts) == 1; named != (c.reason == "") || reason != c.reason {
 			t.Errorf("%s: %d verdicts, reason %q, want %q", name, len(l.Verdicts), reason, c.reason)
 		}
+	}
+}
+
+// TestSwept: entries are compared after a full collection, if one comes in time after which the state is known.
+func TestSwept(t *testing.T) {
+	h := NewDetector()
+	for i := range 10 {
+		h.Times, h.Live = append(h.Times, float64(i+1)), append(h.Live, 1)
+		h.spaces = append(h.spaces, spaceUse{kind: trace.PauseYoung})
+	}
+	if got := h.swept(3); got != 3 {
+		t.Errorf("without a full collection: %d", got)
+	}
+	h.spaces[9].kind, h.spaces[5].kind, h.spaces[6].kind = trace.PauseFull, trace.PauseFull, trace.PauseFull
+	if h.Live[5] = -1; h.swept(3) != 6 || h.swept(7) != 7 {
+		t.Errorf("the first known one in time: %d; too late: %d", h.swept(3), h.swept(7))
 	}
 }

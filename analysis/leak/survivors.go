@@ -6,6 +6,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/analysis/stats"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // After a floor it is known which objects of a site live, and each sample has the time of its allocation. So the ages
@@ -219,6 +220,21 @@ func (h *detector) entries(s *history.Series, c *curve) (all [][]float64) {
 	return all
 }
 
+// sweptMost is up to what share of the window swept looks for a full collection.
+const sweptMost = 0.8
+
+// swept gives the first full collection from collection i on after which the state is known, else i. A map that grew
+// has made some of its entries anew, and the old ones count until then.
+func (h *detector) swept(i int) int {
+	n := min(len(h.Times), len(h.spaces), len(h.Live))
+	for k := i; k < n && h.Times[k] <= h.From+sweptMost*(h.Times[n-1]-h.From); k++ {
+		if h.spaces[k].kind == trace.PauseFull && h.Live[k] >= 0 {
+			return k
+		}
+	}
+	return i
+}
+
 // entriesSlow says whether the entries of maps that came as fast as the objects of a site came clearly slower after a
 // time than before, by time and by the bytes that the program allocated. In a map of bounded keys ever more keys are
 // there already.
@@ -228,6 +244,7 @@ func (h *detector) entriesSlow(s *history.Series, c *curve, at float64) bool {
 	if i == 0 || i >= n-1 {
 		return false
 	}
+	i = h.swept(i)
 	for _, v := range h.entries(s, c) {
 		was, now, slow := v[i]-v[0], v[n-1]-v[i], true
 		for _, clock := range []func(float64) float64{h.clockTime, h.AllocatedAt} {
