@@ -19,8 +19,8 @@ type Headline struct {
 	Kind string `json:"kind"`
 	Text string `json:"text"`
 	View string `json:"view"`
-	// Since is when the growth of a leak began. It is a field of its own because the page shows times in the reader's
-	// time zone.
+	// Since is when the growth of a leak, or a storm, began. It is a field of its own because the page shows times in
+	// the reader's time zone.
 	Since *time.Time `json:"since,omitempty"`
 }
 
@@ -141,9 +141,8 @@ func stormHeadline(rows []analysis.CollectionRow) Headline {
 	for _, c := range rows {
 		pauses += time.Duration(c.PauseNS)
 	}
-	return Headline{Kind: "storm",
-		Text: fmt.Sprintf("GC pauses took %.1f %% of the %s from collection %s to %s.",
-			100*float64(pauses)/float64(all), duration(all), ui.Count(first.GC), ui.Count(last.GC)),
+	return Headline{Kind: "storm", Since: &first.Time,
+		Text: fmt.Sprintf("GC pauses took %.1f %% of the time for %s", 100*float64(pauses)/float64(all), duration(all)),
 		View: fmt.Sprintf("overview?from=%d&to=%d", first.GC, last.GC)}
 }
 
@@ -158,13 +157,30 @@ func gaps(r *analysis.Report) (out []Headline) {
 		add("gap", fmt.Sprintf("Lost collections: %s. The recording has no data about them.", ui.Count(r.LostEpochs)))
 	}
 	if r.UnknownGCs > 0 {
-		add("gap", fmt.Sprintf("The heap state is unknown for %s of %s.", ui.Count(uint64(r.UnknownGCs)),
-			ui.Plural(uint64(len(r.Collections)), "collection")))
+		text := fmt.Sprintf("The heap state is unknown for %s of %s", ui.Count(uint64(r.UnknownGCs)),
+			ui.Plural(uint64(len(r.Collections)), "collection"))
+		if of := unknownTime(r.Collections); of > 0 {
+			text += fmt.Sprintf(", %s in all", duration(of))
+		}
+		if r.UnknownGCs < len(r.Collections) {
+			text += ". What is said of the heap rests on the others"
+		}
+		add("gap", text+".")
 	}
 	if len(r.Damage) > 0 {
 		add("damage", fmt.Sprintf("Damaged sections: %s. Their data cannot be read.", ui.Count(uint64(len(r.Damage)))))
 	}
 	return out
+}
+
+// unknownTime is how long the state of the heap was unknown: from a collection after which it is to the next one.
+func unknownTime(rows []analysis.CollectionRow) (n time.Duration) {
+	for i := range len(rows) - 1 {
+		if !rows[i].Known {
+			n += max(0, rows[i+1].Time.Sub(rows[i].Time))
+		}
+	}
+	return n
 }
 
 // known returns the first or the last collection whose heap state is known, 0 if there is none.

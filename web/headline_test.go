@@ -17,11 +17,14 @@ func TestHeadlines(t *testing.T) {
 		Collections: make([]analysis.CollectionRow, 3),
 		Verdicts:    []leak.Verdict{{Kind: leak.KindLeak, Sentence: "Leak: byte[] grows.", OnsetFrom: at}},
 		Grown:       []analysis.GrownClass{{Class: "byte[]", Objects: 12345, Bytes: 5 << 20}}}
+	for i := range rep.Collections {
+		rep.Collections[i].Time, rep.Collections[i].Known = at.Add(time.Duration(i)*3*time.Second), i == 0
+	}
 	got := headlines(rep)
 	want := []string{
 		"leak: Leak: byte[] grows.",
 		"gap: Lost collections: 1. The recording has no data about them.",
-		"gap: The heap state is unknown for 2 of 3 collections.",
+		"gap: The heap state is unknown for 2 of 3 collections, 3.0 s in all. What is said of the heap rests on the others.",
 		"damage: Damaged sections: 1. Their data cannot be read.",
 	}
 	var said []string

@@ -48,7 +48,7 @@ func TestOverview(t *testing.T) {
 	rep := verb[analysis.Report](t, "report", "--json", window)
 	p.see("#hero .verdict", string(rep.Verdicts[0].Sentence))
 	for _, s := range []string{"Allocated in", "Window.audit(Window.java:18)", "Held by", "Since", "Until",
-		"heapcam itself", "Part of the growth", "All GC pauses together took"} {
+		"heapcam itself", "Part of the growth", "All GC pauses of the recording together took"} {
 		p.see("#hero", s)
 	}
 	p.until("document.querySelectorAll('#timeline canvas').length === 3")
@@ -112,7 +112,7 @@ func TestOverview(t *testing.T) {
 func TestStormPage(t *testing.T) {
 	p := open(t, view(t, stormOf(t)))
 	for _, s := range []string{"Leak: ", "Part of the growth", " verdicts: ", "heapcam itself",
-		"All GC pauses together took"} {
+		"All GC pauses of the recording together took"} {
 		p.see("#hero", s)
 	}
 	p.see("#hero .storm", "GC pauses took ")

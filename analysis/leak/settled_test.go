@@ -103,7 +103,7 @@ func TestSettled(t *testing.T) {
 		for _, v := range l.Verdicts {
 			t.Logf("%s: %s", name, v.Sentence)
 			if once := v.Kind == KindSuspect && !v.queued; once != strings.Contains(string(v.Sentence),
-				" % of the growth lives") {
+				" % of the growth alive") {
 				t.Errorf("%s: %s", name, v.Sentence)
 			}
 			// What dies need not be consumed: it may be the entries of a registry.

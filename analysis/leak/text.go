@@ -215,7 +215,7 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 		v.FullIn = &x
 	}
 	if h.Holder != nil {
-		v.Holder = h.Holder(s.keys)
+		v.Holder = v.outside(h.Holder(s.keys))
 	}
 	v.What = ui.Flowf("%s %s", v.names(), place(v.Site))
 	if s.wide {
@@ -227,6 +227,30 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 	v.Sentence = h.sentence(r, s, &v)
 	return v
 }
+
+// outside shortens what holds the objects of several classes to what is outside of them: it ends before the first field
+// of one of the classes, which would hold only the others.
+func (v *Verdict) outside(holder ui.Flow) ui.Flow {
+	begin, path, ok := strings.Cut(string(holder), ", then ")
+	if !ok || len(v.Members) < 2 {
+		return holder
+	}
+	steps := strings.Split(path, " → ")
+	for i, step := range steps {
+		class, _, ok := strings.Cut(step, ".")
+		if ok && slices.ContainsFunc(v.Members, func(m Member) bool { return lastName(m.Class) == class }) {
+			path = strings.Join(steps[:i], " → ")
+			if path == "" || path == "[]" {
+				return ui.Flow(begin)
+			}
+			return ui.Flow(begin + ", then " + path)
+		}
+	}
+	return holder
+}
+
+// lastName is the name of a class without its package and the classes around it.
+func lastName(class string) string { return class[strings.LastIndexAny(class, ".$")+1:] }
 
 // has is what sites have at the end of the window, in bytes that samples stand for.
 func (h *detector) has(r *heap.Symbols, keys []sites.Key) (n float64) {
@@ -260,8 +284,9 @@ func (h *detector) sentence(r *heap.Cursor, s *structure, v *Verdict) ui.Flow {
 				ui.Flow(ui.Bytes(v.GrownBytes)))
 		}
 		return ui.Flowf("The heap was full from %s on: %s. %s %s: %s of the live heap, +%s since the start, %s before "+
-			"it was full.", ui.Flow(ui.Clock(h.full.Time)), h.full.Evidence, v.What, fill,
-			ui.Flow(ui.Share(v.HeapShare)), ui.Flow(ui.Bytes(v.GrownBytes)), v.Rate())
+			"it was full. This is a leak, or a cache or queue that is too large for this heap.",
+			ui.Flow(ui.Clock(h.full.Time)), h.full.Evidence, v.What, fill, ui.Flow(ui.Share(v.HeapShare)),
+			ui.Flow(ui.Bytes(v.GrownBytes)), v.Rate())
 	}
 	since := ui.Flowf("since %s or earlier", ui.Flow(ui.Clock(v.OnsetTo)))
 	if s.onset[0] > h.From+1 {
@@ -335,10 +360,14 @@ func (h *detector) proven(r *heap.Symbols, g *growth) ui.Flow {
 		if g.seen < 0.995 {
 			later = ", without what came later"
 		}
-		return ui.Flowf("The last %s, at %s, showed that %s of the growth lives%s. That alone does not tell a leak "+
-			"from a cache that fills up.", what, at, ui.Flow(ui.Share(g.seen)), later)
+		share := ui.Flow(ui.Share(g.seen))
+		if g.seen >= 0.9995 {
+			share = "all"
+		}
+		return ui.Flowf("The last %s, at %s, found %s of the growth alive%s. That alone does not tell a leak from a "+
+			"cache that fills up.", what, at, share, later)
 	}
-	return ui.Flowf("The last %s, at %s, showed that %s of the growth lives. Less than half proves no leak: what "+
+	return ui.Flowf("The last %s, at %s, found only %s of the growth alive, and less than half proves no leak: what "+
 		"came later may be garbage, or a cache that fills up.", what, at, ui.Flow(ui.Share(g.seen)))
 }
 

@@ -48,7 +48,7 @@ function hero(data, storm) {
     'section',
     { class: 'hero ' + kind, id: 'hero' },
     h('p', { class: 'verdict' }, v ? null : h('b', {}, kinds[kind] + ' '), prose(v ? v.sentence : first?.text || '')),
-    storm ? h('p', { class: 'storm' }, h('a', { href: link(storm.view) }, prose(storm.text))) : null,
+    storm ? h('p', { class: 'storm' }, h('a', { href: link(storm.view) }, told(storm))) : null,
     v
       ? facts([
           ['What', r.verdicts[0].members?.map(m => m.class).filter((c, i, a) => a.indexOf(c) === i).slice(0, 3)
@@ -60,7 +60,8 @@ function hero(data, storm) {
           ],
           ['Since', began(r, v)],
           ['Until', until],
-          v.share_of_growth > 0
+          exhausted && v.kind === 'fills-heap' ? ['Full at', fullAt(exhausted)] : null,
+          v.share_of_growth > 0 && v.kind !== 'fills-heap'
             ? [
                 'Part of the growth',
                 share(v.share_of_growth) + ' of what the whole heap grew in this recording' +
@@ -83,8 +84,8 @@ function hero(data, storm) {
                 (whole || c.sampling_ns
                   ? ` and ${whole ? '' : 'at least '}${span(c.sampling_ns)} for sampling. `
                   : '. What sampling took is not recorded. ') +
-                `All GC pauses together took ` +
-                `${share(r.pause_ns / c.span_ns)} of the time, heapcam’s part included. ` +
+                `All GC pauses of the recording together took ` +
+                `${share(r.pause_ns / c.span_ns)} of its time, heapcam’s part included. ` +
                 `heapcam’s default budget is ${share(budget)}.`,
               expensive(c),
             ),
@@ -101,6 +102,13 @@ function hero(data, storm) {
     ),
   );
 }
+
+// fullAt says how much of the heap was in use when it was full, which is less than its maximum.
+const fullAt = x =>
+  `${bytes(x.used_bytes)} of ${bytes(x.max_bytes)}: ` +
+    (x.large_object
+      ? 'the rest is free, but had no room for one large object'
+      : 'the collector cannot use all of the rest, or hardly frees anything any more');
 
 // heldBy says what holds the objects of a verdict, and leads to all of their holders.
 export function heldBy(r, v) {
@@ -135,6 +143,7 @@ function expensive(c) {
 export function began(r, v) {
   const [from, to] = [v.onset_from, v.onset_to].map(Date.parse),
     atStart = from - Date.parse(r.from) < 1000;
+  if (v.sentence.includes('since the JVM started')) return h('span', {}, when(r.from), ', when the JVM started');
   if (to - from < 1000) return h('span', {}, when(from), atStart ? ' (the start of the recording)' : '');
   const earlier = atStart
     ? ', perhaps since the start of the recording'
@@ -169,7 +178,9 @@ const reading = heads =>
         'which classes live.'),
     h('ul', { id: 'so-far', 'aria-live': 'polite' }, soFar(heads)),
   );
-const soFar = heads => heads.map(x => h('li', {}, h('b', {}, (kinds[x.kind] || 'So far') + ' '), prose(x.text)));
+const soFar = heads => heads.map(x => h('li', {}, h('b', {}, (kinds[x.kind] || 'So far') + ' '), told(x)));
+// told is the text of a headline. That of frequent collections lacks when they began.
+const told = x => (x.kind === 'storm' ? [prose(x.text), ', from ', clock(x.since), ' on.'] : prose(x.text));
 
 // say shows what is known so far, while the recording is read.
 export function say(heads) {
@@ -259,7 +270,7 @@ export function show(main, data, params) {
 // saved is an incident that was kept because something happened.
 const saved = x =>
   h('li', { class: 'incident' }, h('b', {}, 'Incident'), when(x.created), ': ', prose(x.reason),
-    `. Collections ${count(x.first_gc)} to ${count(x.last_gc)} are kept as ${x.id}.`);
+    `. heapcam saved the recording up to then as ${x.id} (collections ${count(x.first_gc)} to ${count(x.last_gc)}).`);
 
 // single takes the place of the charts of a recording with one collection.
 function single(charts) {
