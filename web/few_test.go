@@ -75,7 +75,8 @@ func TestOneCollection(t *testing.T) {
 func TestJustEnded(t *testing.T) {
 	p, _ := fewOf(t, 5, true, true)
 	p.see("#live", "Ended")
-	p.see("#headlines", "the heap is exhausted: an allocation failed. heapcam saved the recording up to then as few-1-2-2026")
+	p.see("#headlines", "the heap is exhausted: an allocation failed. heapcam saved the recording up to then as "+
+		"few-1-2-2026")
 	if strings.Contains(p.text("#headlines"), "asked") {
 		t.Error("an incident that somebody asked for is told")
 	}

@@ -24,7 +24,8 @@ func TestHeadlines(t *testing.T) {
 	want := []string{
 		"leak: Leak: byte[] grows.",
 		"gap: Lost collections: 1. The recording has no data about them.",
-		"gap: The heap state is unknown for 2 of 3 collections, 3.0 s in all. What is said of the heap rests on the others.",
+		"gap: The heap state is unknown for 2 of 3 collections, 3.0 s in all. " +
+			"What is said of the heap rests on the others.",
 		"damage: Damaged sections: 1. Their data cannot be read.",
 	}
 	var said []string

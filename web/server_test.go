@@ -109,7 +109,8 @@ func TestAccess(t *testing.T) {
 func TestSelfContained(t *testing.T) {
 	s, ask := served(t)
 	size := 0
-	for _, f := range []string{"", "style.css", "main.js", "lib.js", "overview.js", "state.js", "diff.js", "trends.js",
+	for _, f := range []string{"", "style.css", "main.js", "lib.js", "hero.js",
+		"overview.js", "state.js", "diff.js", "trends.js",
 		"leaks.js", "coverage.js", "glossary.js", "glossary.json", "charts.js",
 		"tree.js", "ask.js", "vendor/uplot.js", "vendor/uplot.css"} {
 		r := ask("GET", s.Path()+f, "Accept-Encoding", "gzip")

@@ -15,7 +15,7 @@ func TestLiveSamples(t *testing.T) {
 	}
 }
 
-// TestHolderOutside: what holds the objects of several classes ends before the first of them; that of one class is whole.
+// TestHolderOutside: what holds objects of several classes ends before the first of them; that of one class is whole.
 func TestHolderOutside(t *testing.T) {
 	const path = "static a.Web.CACHE → ConcurrentHashMap.table, then [] → Node.val → Page.body"
 	for _, x := range []struct {

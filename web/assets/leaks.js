@@ -17,7 +17,7 @@ import {
   term,
 } from './lib.js';
 import { spark } from './charts.js';
-import { began, heldBy } from './overview.js';
+import { began, heldBy } from './hero.js';
 
 let mine = null; // the element of the view
 
