@@ -60,6 +60,7 @@ type Packer struct {
 	budget    float64 // CPUs
 	queue     float64 // share that is full, as last reported
 	most      effort  // whatever the mode
+	packed    uint64  // bytes of payload so far
 
 	spent float64 // CPU time of late, ns, fading over budgetSpan
 	last  time.Time
@@ -101,13 +102,16 @@ func (p *Packer) wanted() effort {
 		return effortBest
 	}
 	e := effortBest
+	if p.packed < firstFast {
+		e = effortFast
+	}
 	switch {
 	case p.queue >= queueNone:
 		e = effortNone
 	case p.queue >= queueS2:
 		e = effortS2
 	case p.queue >= queueFast:
-		e = effortFast
+		e = min(e, effortFast)
 	}
 	switch share := p.spent / float64(budgetSpan); {
 	case share > 1.5*p.budget: // not less: S2 costs little more than to write what it saves
@@ -145,6 +149,10 @@ func newEncoder(level zstd.EncoderLevel) (*zstd.Encoder, error) {
 		zstd.WithEncoderConcurrency(min(runtime.GOMAXPROCS(0), maxEncoders)))
 }
 
+// firstFast is how much Adaptive packs fast before it makes the tables of the better level: they cost a JVM that runs for
+// a second more than all of the rest of packing.
+const firstFast = 1 << 20
+
 // smallFrame is the size, bytes, below which the better level gains little: its tables are 10 MB, and most of the time
 // of a small frame would go into their memory.
 const smallFrame = 32 << 10
@@ -180,7 +188,9 @@ func (p *Packer) Pack(dst []byte, parts [][]byte, info FrameInfo) (head []byte, 
 		f.Raw += uint32(len(part))
 	}
 	stored = parts
-	if e := p.effort(); e > effortNone {
+	e := p.effort()
+	p.packed += uint64(f.Raw)
+	if e > effortNone {
 		from := time.Now()
 		codec, packed := p.pack(e, parts, int(f.Raw))
 		p.charge(from, time.Now())

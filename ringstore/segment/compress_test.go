@@ -139,7 +139,7 @@ func sameFrom(t interface{ Fatalf(string, ...any) }, f *File) {
 	}
 }
 
-// TestEffort: partial goes by the queue, adaptive by queue and budget, full by nothing.
+// TestEffort: partial goes by the queue, adaptive by queue, budget and the bytes before, full by nothing.
 func TestEffort(t *testing.T) {
 	for _, c := range []struct {
 		mode         string
@@ -158,6 +158,14 @@ func TestEffort(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.queue, p.spent = c.queue, c.spent*0.5*float64(budgetSpan)
+		begin := c.want
+		if c.mode == Adaptive {
+			begin = min(begin, effortFast)
+		}
+		if got := p.effort(); got != begin {
+			t.Errorf("%+v, the first frame: %d", c, got)
+		}
+		p.packed = firstFast
 		if got := p.effort(); got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
