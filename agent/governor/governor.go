@@ -50,6 +50,8 @@ const (
 	heard  = 250 * time.Millisecond
 	// filled is the share of a Span's budget that one epoch may use: its cost is an estimate.
 	filled = 0.9
+	// lately is over what time one long epoch is told from a load that lasts.
+	lately = 10 * time.Second
 	// worth is the share of the budget that sampling must take for a longer interval to be of use.
 	worth = 0.125
 	// maxInterval is the longest sampling interval, bytes; an interval of 0, every allocation, is lengthened to
@@ -195,8 +197,10 @@ func (g *Governor) Observe(l Observation) (Change, bool) {
 	if l.Now.Sub(g.changed) < settle || l.Depth > g.depth && l.Now.Sub(g.changed) < 10*settle {
 		return Change{}, false // the last change has not taken effect yet
 	}
-	if !long && g.now < g.cfg.Share/2 {
-		return Change{}, false // the overspent part is being made up for
+	// The overspent part is being made up for. One long epoch, on a busy machine, is no reason to give up the state of
+	// the heap.
+	if !long && (g.now < g.cfg.Share/2 || g.samples < 0.5 && g.once(l.Now)) {
+		return Change{}, false
 	}
 	why := fmt.Sprintf("the overhead budget of %.3g %% is used up", 100*g.cfg.Share)
 	if long {
@@ -217,6 +221,16 @@ func (g *Governor) spent() time.Duration {
 		return 0
 	}
 	return g.history[len(g.history)-1].cost - g.history[0].cost
+}
+
+// once says that one epoch took most of what was spent lately: without it, half of the budget would have been enough.
+func (g *Governor) once(now time.Time) bool {
+	sum, largest := time.Duration(0), time.Duration(0)
+	for i := len(g.history) - 1; i > 0 && now.Sub(g.history[i-1].at) <= lately; i-- {
+		step := g.history[i].cost - g.history[i-1].cost
+		sum, largest = sum+step, max(largest, step)
+	}
+	return sum-largest < time.Duration(g.cfg.Share/2*float64(lately))
 }
 
 // spend notes the total cost so far. It keeps the points of the last Span and one before them.

@@ -318,3 +318,23 @@ func TestStorm(t *testing.T) {
 		t.Errorf("depth %d after the storm, %d changes", p.depth, p.changes)
 	}
 }
+
+// TestOneLongEpoch: one epoch that takes long, as on a busy machine, does not lower the depth while the minute has room.
+func TestOneLongEpoch(t *testing.T) {
+	p := play(0.02, 0)
+	for range 3 {
+		p.run(30, time.Millisecond)
+		p.probe += 196 * time.Millisecond
+		p.run(30, time.Millisecond)
+	}
+	if p.changes != 0 {
+		t.Errorf("%d changes, depth %d", p.changes, p.depth)
+	}
+	for range 4 {
+		p.probe += 196 * time.Millisecond
+		p.run(1, 0)
+	}
+	if p.depth != trace.DepthSamples {
+		t.Errorf("depth %d after four of them within 4 s", p.depth)
+	}
+}
