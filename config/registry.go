@@ -15,7 +15,8 @@ var Groups = []Group{
 		{Key: "sampling", Kind: Bytes, Default: "512KiB", Help: "Mean number of bytes between two sampled allocations.",
 			Zero: "every allocation", More: "At most 1GiB. At 512KiB heapcam shortens it, down to 64KiB, while " +
 				"sampling_max_overhead and overhead_cpu leave room.",
-			Wins:   "overhead_cpu, sampling_max_overhead and sampling_target_live_samples lengthen it.",
+			Wins: "overhead_cpu, sampling_max_overhead and sampling_target_live_samples lengthen it. If the probe " +
+				"has no room for the samples, it becomes 64KiB.",
 			Reload: NextAttach},
 		{Key: "sampling_max_overhead", Kind: Percent, Default: "1%", Zero: "unlimited",
 			Help: "Share of wall time that sampling may take: CPU time of all threads together. Above it, " +

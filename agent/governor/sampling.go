@@ -29,6 +29,9 @@ const (
 	// mostLive is how many live samples an interval below SamplingConfig.Interval may give: each is a weak reference,
 	// which every collection looks at, and the probe has room for 65,536.
 	mostLive = 16 << 10
+	// overflow is how many samples must have been dropped, and more than one in overflowPart of those that were taken,
+	// for an interval below minInterval to be given up.
+	overflow, overflowPart = 1 << 12, 20
 	// remembered is after what time half of a peak of the allocation rate is forgotten: what was allocated lately is
 	// allocated again, and at a short interval costs much before anybody sees it.
 	remembered = 5 * time.Minute
@@ -44,6 +47,8 @@ type Sampling struct {
 	from      time.Time // of the window
 	sample    uint64    // ns, at its beginning
 	probe     uint64    // likewise, of all that the probe does in pauses
+	taken     uint64    // likewise, samples
+	dropped   uint64    // likewise, those that were dropped
 	peak      float64   // share × interval of lately: what an interval of 1 byte would take of the time
 	changed   time.Time
 	shortened bool // the last change
@@ -64,6 +69,8 @@ func (s *Sampling) SetBudget(share float64, live uint64, total float64) {
 type Spent struct {
 	Sample uint64 // in sampling callbacks, all threads
 	Probe  uint64 // in pauses
+	// Taken and Dropped count the samples that were taken, and those of them for which the probe had no room.
+	Taken, Dropped uint64
 	// Full says that the probe's table of sites was full: classes come and go, and each new one that is sampled takes
 	// memory of the JVM that it never gives back. Then no interval below Interval is taken.
 	Full bool
@@ -74,6 +81,11 @@ type Spent struct {
 func (s *Sampling) Observe(now time.Time, spent Spent, live, inForce uint64) (interval uint64, why string,
 	change bool) {
 	dt, sample := now.Sub(s.from), spent.Sample
+	if lost := s.overflows(now, spent); lost > 0 {
+		s.cfg.Interval = minInterval
+		s.set(now, minInterval, false)
+		return s.interval, fmt.Sprintf("the probe had no room for %d samples", lost), true
+	}
 	if !s.from.IsZero() && dt < window && sample >= s.sample && !s.burst(sample, dt) {
 		return 0, "", false
 	}
@@ -81,6 +93,7 @@ func (s *Sampling) Observe(now time.Time, spent Spent, live, inForce uint64) (in
 	all := share + float64(spent.Probe-s.probe)/float64(dt)
 	first := s.from.IsZero() || sample < s.sample || spent.Probe < s.probe // of this probe
 	s.from, s.sample, s.probe = now, sample, spent.Probe
+	s.taken, s.dropped = spent.Taken, spent.Dropped
 	if first && inForce != 0 { // as an earlier agent left it
 		s.interval = inForce
 	}
@@ -139,6 +152,21 @@ func (s *Sampling) Observe(now time.Time, spent Spent, live, inForce uint64) (in
 		return s.interval, fmt.Sprintf("%d live samples; the target is %d", live, s.cfg.Live), true
 	}
 	return 0, "", false
+}
+
+// overflows gives how many samples were dropped since the last window, if they are many and the interval is below
+// minInterval. What is dropped is the end of what was allocated before a collection, or all of it once live samples
+// fill the room: a leak would seem to end. Fewer samples that stand for more show it. 0: not so.
+func (s *Sampling) overflows(now time.Time, spent Spent) uint64 {
+	if s.from.IsZero() || s.interval >= minInterval || spent.Taken < s.taken || spent.Dropped < s.dropped {
+		return 0
+	}
+	taken, dropped := spent.Taken-s.taken, spent.Dropped-s.dropped
+	if dropped < overflow || dropped < taken/overflowPart {
+		return 0
+	}
+	s.from, s.sample, s.probe, s.taken, s.dropped = now, spent.Sample, spent.Probe, spent.Taken, spent.Dropped
+	return dropped
 }
 
 // burst says that sampling below Interval has taken already what it may take in a whole window.

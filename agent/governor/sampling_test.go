@@ -100,7 +100,8 @@ func TestSamplingShortens(t *testing.T) {
 			r.ns, r.probe, r.now = r.ns+cost, r.probe+float64(step)*pauses, r.now.Add(step)
 			most = max(most, cost/float64(step))
 			at := live * asked / r.interval
-			if k, why, ok := r.s.Observe(r.now, Spent{uint64(r.ns), uint64(r.probe), r.full}, at, r.interval); ok {
+			spent := Spent{Sample: uint64(r.ns), Probe: uint64(r.probe), Full: r.full}
+			if k, why, ok := r.s.Observe(r.now, spent, at, r.interval); ok {
 				if k < least || why == "" {
 					t.Fatalf("interval %d: %q", k, why)
 				}
@@ -151,5 +152,34 @@ func TestSamplingShortens(t *testing.T) {
 	steps(r, 20, 2e9, 0, 100)
 	if r.interval <= asked {
 		t.Errorf("in a burst the interval is %d", r.interval)
+	}
+}
+
+// TestSamplingOverflow: an interval at which the probe has no room for many samples is given up for good, once; a few
+// that it drops do not matter.
+func TestSamplingOverflow(t *testing.T) {
+	s := NewSampling(SamplingConfig{})
+	now, interval, changes := time.Unix(1e9, 0), uint64(0), 0
+	var spent Spent
+	for i := range 6000 {
+		now = now.Add(100 * time.Millisecond)
+		n := uint64(10000)
+		if interval > 0 {
+			n = 20
+		}
+		spent.Taken += n
+		if i > 1000 && interval == 0 {
+			spent.Dropped += n * 9 / 10
+		} else if i%50 == 0 {
+			spent.Dropped += n / 10
+		}
+		if to, why, ok := s.Observe(now, spent, 0, interval); ok {
+			if interval, changes = to, changes+1; why != "the probe had no room for 9000 samples" || i > 1010 {
+				t.Errorf("step %d: %s", i, why)
+			}
+		}
+	}
+	if changes != 1 || interval != minInterval {
+		t.Errorf("%d changes, interval %d", changes, interval)
 	}
 }

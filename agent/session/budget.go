@@ -137,7 +137,7 @@ func (s *Session) governSampling(h shmring.Status) error {
 		live = q.Exact.Objects
 	}
 	n, why, change := b.sampling.Observe(time.Now(), governor.Spent{Sample: h.SampleNS, Probe: h.ProbeNS,
-		Full: h.SitesCut > 0}, live, b.current)
+		Taken: h.Samples, Dropped: h.SamplesDropped, Full: h.SitesCut > 0}, live, b.current)
 	if !change {
 		return nil
 	}

@@ -11,6 +11,7 @@ package history
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/heapcam/heapcam/analysis/sites"
@@ -327,7 +328,7 @@ func (h *Tracker) Sum(ks []sites.Key) *Series {
 		total.Survived = append(total.Survived, s.Survived...)
 		total.Aged = append(total.Aged, s.Aged...)
 		total.Events, total.Births = append(total.Events, s.Events...), append(total.Births, s.Births...)
-		total.Last, total.Pause = max(total.Last, s.Last), max(total.Pause, s.Pause)
+		total.Last = max(total.Last, s.Last)
 		total.Taken += s.Taken
 		total.Objects += s.Objects
 		total.Allocated += s.Allocated
@@ -336,12 +337,28 @@ func (h *Tracker) Sum(ks []sites.Key) *Series {
 		total.LiveSamples += s.LiveSamples
 		total.LiveBytes += s.LiveBytes
 	}
+	total.Pause = h.pause(ks, total.Last)
 	slices.Sort(total.Survived)
 	total.Aged = sumAges(total.Aged)
 	n := make([]float64, len(h.Times))
 	total.Spread(make([]float64, len(h.Times)), n)
 	total.most = int32(slices.Max(n))
 	return total
+}
+
+// pause is the longest time without a sample of several series together: at most that of any that had samples up to the
+// last. What began or ended at another time says nothing of the others.
+func (h *Tracker) pause(ks []sites.Key, last float64) float64 {
+	const enough = 10 // samples
+	most, least := 0.0, math.Inf(1)
+	for _, k := range ks {
+		s := h.Sites[k]
+		most = max(most, s.Pause)
+		if s.Taken >= enough && s.Last+2*s.Pause >= last {
+			least = min(least, s.Pause)
+		}
+	}
+	return min(most, least)
 }
 
 // Weight is the share of what was allocated at a site that has survived: where most dies, what is left is rather

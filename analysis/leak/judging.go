@@ -95,7 +95,7 @@ func (h *detector) byHolder(all []*structure) []*structure {
 // test judges all candidates. Of those that are not named, the second list has what grew.
 func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 	all := h.candidates(r.Symbols)
-	refuted := map[sites.Key]bool{}
+	refuted, ended := map[sites.Key]bool{}, map[sites.Key]bool{}
 	for i := range all {
 		c := &all[i]
 		if c.wide && slices.ContainsFunc(c.members, func(k sites.Key) bool { return refuted[k] }) {
@@ -114,8 +114,18 @@ func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 		if c.refuted {
 			refuted[c.key] = true
 		}
+		if c.members != nil && !c.wide && h.silent(c.s, h.clockTime) && h.silent(c.s, h.AllocatedAt) {
+			for _, k := range c.members {
+				ended[k] = true
+			}
+		}
 		if c.open && c.p <= significance && c.slope > 0 {
 			h.Open = true
+		}
+	}
+	for i := range all { // each alone may have too few samples to show it
+		if c := &all[i]; c.p <= significance && c.members == nil && ended[c.key] {
+			c.p, c.why = 1, whyStopped
 		}
 	}
 	h.beside(x, all)

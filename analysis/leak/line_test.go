@@ -144,3 +144,31 @@ func TestEndedExhaustion(t *testing.T) {
 		}
 	}
 }
+
+// TestLineEnds: sites of one line that have all stopped to allocate are no leak, though each alone has too few samples
+// to show it. One that goes on is.
+func TestLineEnds(t *testing.T) {
+	for name, ends := range map[string]float64{"ends": 48, "goes on": 60} {
+		const n = 5
+		var objects []object
+		for site := range uint64(n) {
+			for _, o := range births(site+1, 0.8, forever) {
+				if o.born < ends {
+					o.born += float64(site) / 10
+					objects = append(objects, o)
+				}
+			}
+		}
+		objects = append(objects, births(n+1, 20, lives(0.1))...)
+		r, h := world(objects, every([]float64{15, 30, 45, 55}, nil))
+		m := r.Methods[1]
+		m.Lines = []trace.LineEntry{{BCI: 0, Line: 17}}
+		r.Methods[1] = m
+		for i := range uint64(n) {
+			r.Frames[i+1] = trace.Frame{ID: i + 1, Method: 1, BCI: int64(8 * i)}
+		}
+		if l := h.Report(&r.Cursor); len(l.Verdicts) == 0 == (ends == 60) {
+			t.Errorf("%s: %+v", name, l.Verdicts)
+		}
+	}
+}
