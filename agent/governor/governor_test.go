@@ -319,7 +319,7 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// TestOneLongEpoch: one epoch that takes long, as on a busy machine, does not lower the depth while the minute has room.
+// TestOneLongEpoch: one epoch that takes long, as on a busy machine, does not lower the depth.
 func TestOneLongEpoch(t *testing.T) {
 	p := play(0.02, 0)
 	for range 3 {

@@ -149,8 +149,8 @@ func newEncoder(level zstd.EncoderLevel) (*zstd.Encoder, error) {
 		zstd.WithEncoderConcurrency(min(runtime.GOMAXPROCS(0), maxEncoders)))
 }
 
-// firstFast is how much Adaptive packs fast before it makes the tables of the better level: they cost a JVM that runs for
-// a second more than all of the rest of packing.
+// firstFast is how much Adaptive packs fast before it makes the tables of the better level: they cost a JVM that runs
+// for a second more than all of the rest of packing.
 const firstFast = 1 << 20
 
 // smallFrame is the size, bytes, below which the better level gains little: its tables are 10 MB, and most of the time
