@@ -3,7 +3,8 @@
 // For each program, JDK and collector it runs six configurations: "none" and "again" (both without heapcam: the A/A
 // pair that shows what the machine's own noise is), "survivors" and "full", "jfr" (Flight Recorder with its settings
 // "profile") and "async" (async-profiler, which has to be installed); interleaved forwards and backwards (ABBA), so
-// that a slow drift of the machine hits all alike. Each run is one line of the results file. Runs that are there
+// that a slow drift of the machine hits all alike. "-configs" selects others: "samples" (survivors, with a sampling
+// interval that stays at 512 KiB) and "exact" (depth full with exact sites). Each run is one line of the results file. Runs that are there
 // already are not repeated, so an interrupted measurement continues; nothing is ever removed. "-table" renders the file
 // as Markdown.
 //
@@ -47,6 +48,7 @@ type row struct {
 
 	Probe       uint64 `json:"probe_ns,omitempty"`  // in pauses
 	Sample      uint64 `json:"sample_ns,omitempty"` // in sampled allocations
+	Samples     uint64 `json:"samples,omitempty"`
 	Collections uint64 `json:"collections,omitempty"`
 	Lost        uint64 `json:"lost,omitempty"`
 	Trace       int64  `json:"trace_bytes,omitempty"`
@@ -76,6 +78,14 @@ var workloads = []workload{
 // configs of a round, in this order.
 var configs = []string{"none", "survivors", "jfr", "full", "async", "again"}
 
+// recorded are the configurations that heapcam records, and its flags for them.
+var recorded = map[string][]string{
+	"survivors": {"--depth", "survivors"},
+	"full":      {"--depth", "full"},
+	"samples":   {"--depth", "survivors", "--sampling", "512KiB"},
+	"exact":     {"--sites", "exact"},
+}
+
 // others are the recorders that heapcam is compared with, and the JVM's options for them. %s is a new file.
 var others = map[string]string{
 	"jfr":   "-XX:StartFlightRecording:settings=profile,filename=%s",
@@ -96,8 +106,10 @@ func main() {
 	scale := flag.Float64("scale", 1, "amount of work, relative")
 	file := flag.String("results", "bench/results/overhead.jsonl", "results file, appended to")
 	table := flag.Bool("table", false, "render the results file as Markdown and measure nothing")
+	list := flag.String("configs", strings.Join(configs, ","), "configurations of a round, in this order")
 	build := flag.String("build", "", "name of the build (default: from git)")
 	flag.Parse()
+	configs = strings.Split(*list, ",")
 	have, err := load(*file)
 	if err != nil {
 		fatal(err)
@@ -109,7 +121,7 @@ func main() {
 		render(os.Stdout, have)
 		return
 	}
-	if asyncProfiler == "" {
+	if asyncProfiler == "" && slices.Contains(configs, "async") {
 		fmt.Fprintln(os.Stderr, "not run: async-profiler (ASYNC_PROFILER= its library)")
 		configs = slices.DeleteFunc(configs, func(c string) bool { return c == "async" })
 	}

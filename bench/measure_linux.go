@@ -93,11 +93,11 @@ func (m *measurer) measure(w workload, major int, home, gc string, rounds int) e
 			}
 			m.done[r.key()] = true
 			fmt.Fprintf(os.Stderr,
-				"%s %d %s %s/%d: %.2f s, CPU %.2f + %.2f s, probe %.1f ms, %d collections, %.1f MB\n",
+				"%s %d %s %s/%d: %.2f s, CPU %.2f + %.2f s, probe %.1f ms, %d collections, %.1f MB, sample %.2f us\n",
 				r.Program, r.JDK, r.GC, r.Config, r.Round,
 				float64(r.Wall)/1e9, float64(r.AppCPU)/1e9, float64(r.RecCPU)/1e9,
 				float64(r.Probe+r.Sample)/1e6, r.Pauses,
-				float64(r.Trace)/1e6)
+				float64(r.Trace)/1e6, float64(r.Sample)/1e3/float64(max(1, r.Samples)))
 		}
 	}
 	return nil
@@ -115,10 +115,10 @@ func (m *measurer) one(r *row, script, home string) error {
 	}
 	result, gclog, out := filepath.Join(dir, "child"), filepath.Join(dir, "gc.log"), filepath.Join(dir, "rec")
 	args := []string{self, "-child", result, script}
-	if r.Config == "survivors" || r.Config == "full" {
-		args = append([]string{"bin/heapcam", "run", "--out", out, "--max-trace-size", "8GiB", "--depth",
-			r.Config, "--overhead-cpu", "0", "--"},
-			args...)
+	if flags := recorded[r.Config]; flags != nil {
+		run := append([]string{"bin/heapcam", "run", "--out", out, "--max-trace-size", "8GiB", "--overhead-cpu", "0"},
+			flags...)
+		args = append(append(run, "--"), args...)
 	}
 	c := exec.Command(args[0], args[1:]...)
 	options := fmt.Sprintf("JAVA_OPTS=-XX:+Use%sGC -Xms%s -Xmx%s -Xlog:gc:file=%s:uptime", r.GC, r.Heap, r.Heap, gclog)
@@ -170,9 +170,8 @@ func (m *measurer) one(r *row, script, home string) error {
 		return err
 	}
 	u64 := func(off int) uint64 { return binary.LittleEndian.Uint64(h[off:]) }
-	r.Probe, r.Sample, r.Collections, r.Lost = u64(shmring.OffProbeNS), u64(shmring.OffSampleNS),
-		u64(shmring.OffEpochs),
-		u64(shmring.OffEpochsDropped)
+	r.Probe, r.Sample, r.Samples = u64(shmring.OffProbeNS), u64(shmring.OffSampleNS), u64(shmring.OffSamples)
+	r.Collections, r.Lost = u64(shmring.OffEpochs), u64(shmring.OffEpochsDropped)
 	return sizes(out, r)
 }
 

@@ -12,14 +12,22 @@
 #include "recording.h"
 
 PER_RECORDING os_mutex site_lock = OS_MUTEX_INITIALIZER;
-struct node {
-    _Atomic uint32_t id; // last to be written, 0: free
-    _Atomic uint32_t parent, method;
-    _Atomic int32_t bci;
+// A frame never changes once its id is in the index, and no id is given twice.
+struct frame {
+    uint32_t parent, method;
+    int32_t bci;
 };
-struct meth {
-    _Atomic uintptr_t key; // last to be written, 0: free
-    _Atomic uint32_t id;
+// Tables begin small and grow: each page that is touched for the first time costs as much as the search.
+struct index {
+    uint64_t mask;
+    _Atomic uint32_t id[]; // of frames; 0: free
+};
+struct meths {
+    uint64_t mask;
+    struct meth {
+        _Atomic uintptr_t key; // last to be written, 0: free
+        _Atomic uint32_t id;
+    } at[];
 };
 // A class that is loaded again has new methods that say what those before did: they share an id, and so do their
 // frames. Of a method that was defined: where the log has what it says.
@@ -28,15 +36,16 @@ struct said {
 };
 // Ids of frames are never given twice, and an agent that comes later gets all definitions: FRAME_IDS bounds them,
 // opt.frames what is in the table.
-enum { NODES = 2 * HC_MAX_FRAMES, METHS = 1 << 17, FRAME_IDS = 1 << 20 };
-static PER_RECORDING struct node *_Atomic nodes;
-static PER_RECORDING struct node *other_nodes; // the table before, which who looks up may still be reading
-static PER_RECORDING struct meth *_Atomic meths;
-static PER_RECORDING struct meth *other_meths; // as other_nodes
+enum { NODES = 2 * HC_MAX_FRAMES, METHS = 1 << 17, FRAME_IDS = 1 << 20, FIRST = 1 << 11, GROW = 4 };
+static PER_RECORDING struct frame *frames; // by id
+static PER_RECORDING struct index *_Atomic nodes;
+static PER_RECORDING struct index *other_nodes; // the table before, which who looks up may still be reading
+static PER_RECORDING struct meths *_Atomic meths;
+static PER_RECORDING struct meths *other_meths; // as other_nodes
 static PER_RECORDING struct said *said;
+static PER_RECORDING uint32_t said_mask;
 // nnodes, nmeths: in the table; nframes, nsaid: ids given
 static PER_RECORDING uint32_t nnodes, nframes, nmeths, nsaid;
-static PER_RECORDING uint32_t *caller;                 // of a frame, by id
 static PER_RECORDING _Atomic uint8_t *uses; // samples at a frame, by id; saturating, halved when room is made
 static PER_RECORDING _Atomic bool sites_full;
 static PER_RECORDING uint64_t next_room; // when sites_make_room may work again
@@ -51,15 +60,27 @@ PER_RECORDING _Atomic uint64_t sites_folded; // frames that left the table
 enum { KNOWN = 1 << 14 };
 static PER_RECORDING struct { _Atomic uint64_t a, b; } * known;
 
+static struct index *index_of(uint64_t n) {
+    struct index *x = memory(sizeof *x + n * sizeof *x->id);
+    if (x) x->mask = n - 1;
+    return x;
+}
+
+static struct meths *meths_of(uint64_t n) {
+    struct meths *x = memory(sizeof *x + n * sizeof *x->at);
+    if (x) x->mask = n - 1;
+    return x;
+}
+
 bool sites_init(void) {
-    nodes = memory(NODES * sizeof *nodes);
-    meths = memory(METHS * sizeof *other_meths);
-    other_meths = memory(METHS * sizeof *other_meths);
-    said = memory(METHS * sizeof *said);
+    nodes = index_of(FIRST * GROW);
+    meths = meths_of(FIRST);
+    said = memory(FIRST * sizeof *said);
+    said_mask = FIRST - 1;
     known = memory(KNOWN * sizeof *known);
-    caller = memory(FRAME_IDS * sizeof *caller);
+    frames = memory(FRAME_IDS * sizeof *frames);
     uses = memory(FRAME_IDS * sizeof *uses);
-    return nodes && meths && other_meths && said && known && caller && uses;
+    return nodes && meths && said && known && frames && uses;
 }
 
 bool site_define(const uint8_t *b, struct enc *e) {
@@ -69,16 +90,34 @@ bool site_define(const uint8_t *b, struct enc *e) {
 static void put_z(struct enc *e, const char *s) { put_str(e, s ? s : "", s ? strlen(s) : 0); }
 
 
+// With the lock. Where there is no memory the table stays as it is: it fills up to its half.
+static void grow_said(void) {
+    const uint32_t n = said_mask + 1;
+    if (nsaid < n / 2 || n >= METHS) return;
+    const uint32_t mask = (n * GROW > METHS ? METHS : n * GROW) - 1;
+    struct said *old = said, *fresh = memory((mask + 1ul) * sizeof *fresh);
+    if (!fresh) return;
+    for (uint32_t k = 0; k < n; k++) {
+        if (!old[k].id) continue;
+        uint32_t i = old[k].hash & mask;
+        while (fresh[i].id) i = (i + 1) & mask;
+        fresh[i] = old[k];
+    }
+    said = fresh, said_mask = mask;
+    memory_give_back(old);
+}
+
 // The id of the method that says what lies from body to e; 0: there is no room for one more. With the lock.
 static uint32_t same_method(uint8_t *body, struct enc *e) {
     const uint32_t len = (uint32_t)(e->p - body);
     uint32_t hash = 2166136261u;
     for (uint32_t i = 0; i < len; i++) hash = (hash ^ body[i]) * 16777619u;
-    uint32_t i = hash & (METHS - 1);
-    for (; said[i].id; i = (i + 1) & (METHS - 1))
+    grow_said();
+    uint32_t i = hash & said_mask;
+    for (; said[i].id; i = (i + 1) & said_mask)
         if (said[i].hash == hash && said[i].len == len && !memcmp(site_log.mem + said[i].at, body, len))
             return said[i].id;
-    if (nsaid >= METHS / 2) return 0;
+    if (nsaid > said_mask / 2) return 0;
     uint8_t head[SITES_HEAD] = {0}; // of a definition: its tag and its id
     struct enc h = {.p = head, .base = head, .end = head + sizeof head};
     put8(&h, HC_EV_METHOD);
@@ -90,24 +129,47 @@ static uint32_t same_method(uint8_t *body, struct enc *e) {
     return nsaid;
 }
 
-// With the lock. A full table is exchanged for an empty one: what is still in use comes again, and finds its id.
+static uint64_t method_hash(uintptr_t m) { return (m * 0x9e3779b97f4a7c15ull) >> 47; }
+
+// With the lock. Where the method is, or may be put.
+static struct meth *place_of(struct meths *t, uintptr_t m) {
+    for (uint64_t i = method_hash(m) & t->mask;; i = (i + 1) & t->mask) {
+        const uintptr_t k = atomic_load_explicit(&t->at[i].key, memory_order_relaxed);
+        if (!k || k == m) return &t->at[i];
+    }
+}
+
+static void put_place(struct meth *p, uintptr_t m, uint32_t id) {
+    atomic_store_explicit(&p->id, id, memory_order_relaxed);
+    atomic_store_explicit(&p->key, m, memory_order_release); // pairs with sites_method
+}
+
+// With the lock. The largest table is exchanged for an empty one: what is still in use comes again, and finds its id.
+// NULL: there is no memory for a larger one.
+static struct meths *larger_meths(struct meths *t) {
+    struct meths *fresh = other_meths;
+    const bool grows = t->mask + 1 < METHS;
+    if (grows || !fresh) {
+        const uint64_t n = grows ? (t->mask + 1) * GROW : METHS;
+        fresh = meths_of(n > METHS ? METHS : n);
+        if (!fresh) return NULL;
+    } else {
+        memset(fresh->at, 0, METHS * sizeof *fresh->at);
+    }
+    for (uint64_t k = 0; grows && k <= t->mask; k++)
+        if (t->at[k].key) put_place(place_of(fresh, t->at[k].key), t->at[k].key, t->at[k].id);
+    if (!grows) other_meths = t, nmeths = 0;
+    atomic_store_explicit(&meths, fresh, memory_order_release);
+    return fresh;
+}
+
 static void keep_method(jmethodID m, uint32_t id) {
-    struct meth *t = atomic_load_explicit(&meths, memory_order_relaxed);
-    if (nmeths >= METHS / 2) {
-        struct meth *fresh = other_meths;
-        memset(fresh, 0, METHS * sizeof *fresh);
-        other_meths = t, t = fresh, nmeths = 0;
-        atomic_store_explicit(&meths, fresh, memory_order_release);
-    }
-    uint64_t i = ((uintptr_t)m * 0x9e3779b97f4a7c15ull) >> 47;
-    for (;; i = (i + 1) & (METHS - 1)) {
-        const uintptr_t k = atomic_load_explicit(&t[i].key, memory_order_relaxed);
-        if (k == (uintptr_t)m) return; // another thread was faster
-        if (!k) break;
-    }
+    struct meths *t = atomic_load_explicit(&meths, memory_order_relaxed);
+    if (nmeths > t->mask / 2 && !(t = larger_meths(t))) return;
+    struct meth *p = place_of(t, (uintptr_t)m);
+    if (p->key) return; // another thread was faster
     nmeths++;
-    atomic_store_explicit(&t[i].id, id, memory_order_relaxed);
-    atomic_store_explicit(&t[i].key, (uintptr_t)m, memory_order_release); // pairs with sites_method
+    put_place(p, (uintptr_t)m, id);
 }
 
 // For a method that is called by reflection often, older JDKs make a class that calls it, with a number in its name. A
@@ -175,13 +237,13 @@ static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
 }
 
 uint32_t sites_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
-    struct meth *t = atomic_load_explicit(&meths, memory_order_acquire);
-    for (uint64_t i = ((uintptr_t)m * 0x9e3779b97f4a7c15ull) >> 47;; i = (i + 1) & (METHS - 1)) {
-        uintptr_t k = atomic_load_explicit(&t[i].key, memory_order_acquire);
+    struct meths *t = atomic_load_explicit(&meths, memory_order_acquire);
+    for (uint64_t i = method_hash((uintptr_t)m) & t->mask;; i = (i + 1) & t->mask) {
+        uintptr_t k = atomic_load_explicit(&t->at[i].key, memory_order_acquire);
         if (k == (uintptr_t)m) {
-            const uint32_t id = atomic_load_explicit(&t[i].id, memory_order_acquire);
+            const uint32_t id = atomic_load_explicit(&t->at[i].id, memory_order_acquire);
             // The second look at the key: the table may have been cleared and filled anew in between.
-            if (atomic_load_explicit(&t[i].key, memory_order_relaxed) == k) return id;
+            if (atomic_load_explicit(&t->at[i].key, memory_order_relaxed) == k) return id;
         }
         if (!k) return define_method(env, jni, m);
     }
@@ -194,49 +256,60 @@ static uint64_t node_hash(uint32_t parent, uint32_t method, int32_t bci) {
     return h >> 45;
 }
 
-static void put_node(struct node *n, uint32_t id, uint32_t parent, uint32_t method, int32_t bci) {
-    n->parent = parent;
-    n->method = method;
-    n->bci = bci;
-    atomic_store_explicit(&n->id, id, memory_order_release);
+static void put_node(struct index *t, uint32_t id) {
+    const struct frame *f = &frames[id];
+    uint64_t i = node_hash(f->parent, f->method, f->bci) & t->mask;
+    while (t->id[i]) i = (i + 1) & t->mask;
+    atomic_store_explicit(&t->id[i], id, memory_order_release); // pairs with find_node
+}
+
+// 0: it is not in the table.
+static uint32_t find_node(struct index *t, const struct frame *f) {
+    for (uint64_t i = node_hash(f->parent, f->method, f->bci) & t->mask;; i = (i + 1) & t->mask) {
+        const uint32_t id = atomic_load_explicit(&t->id[i], memory_order_acquire);
+        if (!id || !memcmp(&frames[id], f, sizeof *f)) return id;
+    }
+}
+
+// With the lock. false: there is no memory for a larger table.
+static bool grow_nodes(struct index *t) {
+    if (nnodes <= t->mask / 2) return true;
+    struct index *fresh = index_of((t->mask + 1) * GROW > NODES ? NODES : (t->mask + 1) * GROW);
+    if (!fresh) return false;
+    for (uint64_t i = 0; i <= t->mask; i++)
+        if (t->id[i]) put_node(fresh, t->id[i]);
+    atomic_store_explicit(&nodes, fresh, memory_order_release);
+    return true;
+}
+
+// With the lock. 0: the table is full.
+static uint32_t add_node(const struct frame *f) {
+    uint8_t buf[64];
+    struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf};
+    if (nnodes >= opt.frames || nframes + 1 >= FRAME_IDS || !grow_nodes(atomic_load(&nodes))) return 0;
+    put8(&e, HC_EV_FRAME);
+    put_u(&e, nframes + 1);
+    put_u(&e, f->parent);
+    put_u(&e, f->method);
+    put_s(&e, f->bci);
+    if (!site_define(buf, &e)) return 0;
+    frames[++nframes] = *f;
+    nnodes++;
+    put_node(atomic_load(&nodes), nframes);
+    return nframes;
 }
 
 static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
-    uint64_t first = node_hash(parent, method, bci);
-    for (int locked = 0;; locked = 1) {
-        if (locked) os_lock(&site_lock);
-        struct node *t = atomic_load_explicit(&nodes, memory_order_acquire);
-        for (uint64_t i = first;; i = (i + 1) & (NODES - 1)) {
-            uint32_t id = atomic_load_explicit(&t[i].id, memory_order_acquire);
-            // The second look at the id: the table may have been cleared and filled anew in between (sites_make_room).
-            if (id && t[i].parent == parent && t[i].method == method && t[i].bci == bci && t[i].id == id) {
-                if (locked) os_unlock(&site_lock);
-                return id;
-            }
-            if (id) continue;
-            if (!locked && atomic_load_explicit(&sites_full, memory_order_relaxed))
-                return 0; // and nobody waits while room is being made
-            if (!locked) break;
-            if (nnodes < opt.frames && nframes + 1 < FRAME_IDS) {
-                uint8_t buf[64];
-                struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf};
-                put8(&e, HC_EV_FRAME);
-                put_u(&e, nframes + 1);
-                put_u(&e, parent);
-                put_u(&e, method);
-                put_s(&e, bci);
-                if (site_define(buf, &e)) {
-                    id = ++nframes;
-                    nnodes++;
-                    caller[id] = parent;
-                    put_node(&t[i], id, parent, method, bci);
-                }
-            }
-            if (!id) atomic_store_explicit(&sites_full, true, memory_order_relaxed);
-            os_unlock(&site_lock);
-            return id; // 0: the table is full
-        }
-    }
+    const struct frame f = {.parent = parent, .method = method, .bci = bci};
+    uint32_t id = find_node(atomic_load_explicit(&nodes, memory_order_acquire), &f);
+    // While room is being made nobody waits.
+    if (id || atomic_load_explicit(&sites_full, memory_order_relaxed)) return id;
+    os_lock(&site_lock);
+    id = find_node(atomic_load_explicit(&nodes, memory_order_acquire), &f);
+    if (!id) id = add_node(&f);
+    if (!id) atomic_store_explicit(&sites_full, true, memory_order_relaxed);
+    os_unlock(&site_lock);
+    return id;
 }
 
 uint32_t sites_same_method(uint8_t *body, struct enc *e) {
@@ -262,28 +335,34 @@ void sites_make_room(uint64_t now) {
     uint64_t begin = cpu_ns();
     next_room = now + 1000000000u;
     if (!keep) keep = memory(FRAME_IDS);
-    struct node *fresh = other_nodes ? other_nodes : memory(NODES * sizeof *fresh), *t = atomic_load(&nodes);
+    struct index *fresh = other_nodes, *t = atomic_load(&nodes);
+    if (fresh && fresh->mask == t->mask)
+        memset(fresh->id, 0, (fresh->mask + 1) * sizeof *fresh->id);
+    else
+        fresh = index_of(t->mask + 1);
     if (!keep || !fresh) return;
     memset(keep, 0, FRAME_IDS);
-    if (fresh == other_nodes) memset(fresh, 0, NODES * sizeof *fresh);
+    other_nodes = fresh;
     os_lock(&site_lock);
+    if (t != atomic_load(&nodes)) { // it has grown meanwhile
+        os_unlock(&site_lock);
+        return;
+    }
     uint32_t most = opt.frames - opt.frames / 4;
     for (uint32_t least = 2;; least *= 2) {
         uint32_t n = 0;
-        for (uint32_t i = 0; i < NODES; i++)
-            if (t[i].id && uses[t[i].id] >= least)
-                for (uint32_t f = t[i].id; f && !keep[f]; f = caller[f]) keep[f] = 1, n++;
+        for (uint64_t i = 0; i <= t->mask; i++)
+            if (t->id[i] && uses[t->id[i]] >= least)
+                for (uint32_t f = t->id[i]; f && !keep[f]; f = frames[f].parent) keep[f] = 1, n++;
         if (n <= most) break;
         memset(keep, 0, FRAME_IDS);
     }
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < NODES; i++) {
-        uint32_t id = t[i].id;
+    for (uint64_t i = 0; i <= t->mask; i++) {
+        const uint32_t id = t->id[i];
         if (!id || !keep[id]) continue;
         uses[id] /= 2;
-        uint64_t at = node_hash(t[i].parent, t[i].method, t[i].bci);
-        while (fresh[at].id) at = (at + 1) & (NODES - 1);
-        put_node(&fresh[at], id, t[i].parent, t[i].method, t[i].bci);
+        put_node(fresh, id);
         kept++;
     }
     atomic_fetch_add_explicit(&sites_folded, nnodes - kept, memory_order_relaxed);
