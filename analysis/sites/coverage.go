@@ -149,11 +149,15 @@ type CoverageRow struct {
 
 // FromSync compares what is known if reading starts at a sync point with what the whole recording knows: at the sync
 // point and after each of the next collections (Figure 18 of ICPE'16). Values are shares of the live objects whose site
-// is exact or inferred.
+// is exact, proven or inferred.
 type FromSync struct {
 	GC    uint64    `json:"gc"`
 	Alone []float64 `json:"alone"`
 	Whole []float64 `json:"whole"`
+	// The share of the live bytes, if reading starts there.
+	AloneBytes []float64 `json:"alone_bytes"`
+	// The share of the live bytes for the whole recording.
+	WholeBytes []float64 `json:"whole_bytes"`
 }
 
 // after18 is how many collections follow in ICPE'16's Figure 18.
@@ -226,7 +230,7 @@ func MakeCoverage(from heap.Reader) (*CoverageReport, error) {
 func (q *CoverageReport) Alone(from heap.Reader) error {
 	r := from.Position()
 	var f CoverageFollower
-	out := FromSync{Alone: []float64{}, Whole: []float64{}}
+	out := FromSync{Alone: []float64{}, Whole: []float64{}, AloneBytes: []float64{}, WholeBytes: []float64{}}
 	take := func(gc uint64) {
 		whole := q.at[gc]
 		if whole == nil || !r.Known {
@@ -236,9 +240,10 @@ func (q *CoverageReport) Alone(from heap.Reader) error {
 		if len(out.Alone) == 0 {
 			out.GC = gc
 		}
-		a, _ := x.Known()
-		w, _ := whole.Known()
+		a, ab := x.Known()
+		w, wb := whole.Known()
 		out.Alone, out.Whole = append(out.Alone, a), append(out.Whole, w)
+		out.AloneBytes, out.WholeBytes = append(out.AloneBytes, ab), append(out.WholeBytes, wb)
 	}
 	r.OnListing = func(gc uint64) {
 		if len(out.Alone) == 0 {
