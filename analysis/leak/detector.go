@@ -71,8 +71,8 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	h.counts = !follows
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0
 	h.interval, h.newest = max(h.interval, c.Interval), c.Interval
-	if c.Interval > 0 && (h.least == 0 || c.Interval < h.least) {
-		h.least = c.Interval
+	if n := max(1, c.Interval); h.least == 0 || n < h.least { // 0: each object is a sample
+		h.least = n
 	}
 	since := h.From
 	if i > 0 {

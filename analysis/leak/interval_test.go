@@ -33,7 +33,7 @@ func changing(interval func(i int) uint64, bytes func(t float64) float64) (named
 		h.floor(n - 1)
 		s := &history.Series{}
 		for i := range n {
-			size := float64(interval(i))
+			size := float64(max(4000, interval(i))) // where each object is a sample, of its own size
 			for x := rng.ExpFloat64(); x < (bytes(float64(i+1))-bytes(float64(i)))/size; x += rng.ExpFloat64() {
 				s.Taken++
 				s.Add(int32(i), 1, size)
@@ -63,10 +63,17 @@ func TestSamplesOfOtherIntervals(t *testing.T) {
 		}
 		return 512 << 10
 	}
+	overflows := func(i int) uint64 {
+		if i < 10 {
+			return 0
+		}
+		return 64 << 10
+	}
 	fine := func(int) uint64 { return 64 << 10 }
 	cache := func(t float64) float64 { return 60e6 * (1 - math.Exp(-t/15)) }
 	leak := func(t float64) float64 { return 1e6 * t }
-	for name, interval := range map[string]func(int) uint64{"fine": fine, "denser": denser, "sparser": sparser} {
+	for name, interval := range map[string]func(int) uint64{"fine": fine, "denser": denser, "sparser": sparser,
+		"overflows": overflows} {
 		if n := changing(interval, cache); n > 3 {
 			t.Errorf("%s: a cache that fills up is named %d times of 100", name, n)
 		}
