@@ -50,7 +50,7 @@ const (
 	heard  = 250 * time.Millisecond
 	// filled is the share of a Span's budget that one epoch may use: its cost is an estimate.
 	filled = 0.9
-	// lately is over what time one long epoch is told from a load that lasts.
+	// lately is the time over which one long epoch differs from a load that lasts.
 	lately = 10 * time.Second
 	// worth is the share of the budget that sampling must take for a longer interval to be of use.
 	worth = 0.125
