@@ -43,6 +43,10 @@ func TestHeadline(t *testing.T) {
 			"in 2 s are too few. Record for longer: at least one minute, with at least ten collections.", ui.Doubt},
 		{Report{doubt: NoSamples}, "Cannot tell whether the program leaks: no allocation was sampled, so no " +
 			"allocation site is known. Record again, and see `heapcam cost` for what stopped the sampling.", ui.Doubt},
+		{Report{doubt: lostTooMany(60, 40)}, "Cannot tell whether the program leaks: 40.0 % of the samples " +
+			"were lost. Record again, and sample less, such as with `--sampling 64KiB`.", ui.Doubt},
+		{Report{doubt: lostTooMany(80, 20), Smallest: 70 << 10, interval: 16 << 10}, "No leak found above 70.0 KiB/s " +
+			"in 2 min 30 s and 9 collections (95 %). A longer window shows smaller ones.", ui.Good},
 		{Report{doubt: NoCollection}, "Cannot tell whether the program leaks: there is no collection in this " +
 			"recording. Record for longer: at least one minute, with at least ten collections.", ui.Doubt},
 		{Report{doubt: FreesNothing}, "Cannot tell whether the program leaks: Epsilon frees nothing, so all that " +

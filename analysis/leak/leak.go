@@ -241,6 +241,8 @@ func (h *detector) Report(r *heap.Cursor) *Report {
 	l.lostMany = sites.LostMany(r)
 	if l.Collections == 0 {
 		l.doubt = NoCollection
+	} else if l.doubt == "" {
+		l.doubt = lostTooMany(r.Taken, l.LostSamples)
 	}
 	if len(l.Verdicts) == 0 {
 		l.CannotTell = string(l.doubt)

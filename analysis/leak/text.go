@@ -23,6 +23,22 @@ const NoCollection ui.Flow = "there is no collection in this recording"
 // FreesNothing is why a recording of Epsilon shows none.
 const FreesNothing ui.Flow = "Epsilon frees nothing, so all that the program allocates stays"
 
+// lostDoubt is the share of samples lost from which a window does not show that nothing leaks: the phases lack their
+// ends, so that a leak seems to stop or to slow down.
+const lostDoubt = 0.25
+
+// manyLost ends the reason that samples were lost.
+const manyLost = "of the samples were lost"
+
+// lostTooMany says so if it is true of a recording that has taken some samples and lost others; else "".
+func lostTooMany(taken, lost uint64) ui.Flow {
+	share := float64(lost) / float64(max(taken+lost, 1))
+	if share < lostDoubt {
+		return ""
+	}
+	return ui.Flowf("%s "+manyLost, ui.Flow(ui.Share(share)))
+}
+
 // Advice says what to do where nobody can say whether the program leaks: why is Doubt, NoSamples or NoCollection.
 func Advice(why ui.Flow) ui.Flow {
 	switch {
@@ -32,6 +48,8 @@ func Advice(why ui.Flow) ui.Flow {
 		return "Record again, and see `heapcam cost` for what stopped the sampling."
 	case strings.HasPrefix(string(why), "no objects"):
 		return "`heapcam cost` shows which limit lowered it. Record again with a larger one, or without."
+	case strings.HasSuffix(string(why), manyLost):
+		return "Record again, and sample less, such as with `--sampling 64KiB`."
 	case strings.HasPrefix(string(why), stateUnknown):
 		return "`heapcam verify` shows what is missing or damaged. Record again, at depth survivors."
 	}
