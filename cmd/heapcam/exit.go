@@ -65,8 +65,8 @@ var exitDocs = []struct{ code, meaning string }{
 		"also ends so if the listing does not fit below `--max-trace-size`, or if it needs more memory than the " +
 		"JVM's cgroup or the system has left."},
 	{"11", "`leaks` with one of these flags cannot tell whether the program leaks: the recording is too short or " +
-		"damaged. `lifetimes`, `drag` and `whatif` end so if the recording lacks what they need: objects, " +
-		"collections, uses, or the Serial, Parallel or G1 collector."},
+		"damaged, or lacks many samples. `lifetimes`, `drag` and `whatif` end so if the recording lacks what " +
+		"they need: objects, collections, uses, or the Serial, Parallel or G1 collector."},
 	{"125", "`run`: heapcam itself failed."},
 	{"126", "`run`: the command is not executable."},
 	{"127", "`run`: the command does not exist."},
