@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,7 +11,8 @@ import (
 )
 
 // TestExactSites rewrites the bytecode of a program (`run --sites exact`) whose sites allocate arrays of lengths of
-// their own: no array has another's site, most have one, and the program ends as it does without.
+// their own: no array has another's site, most have one, and the program ends as it does without. The ring rotates: of old
+// objects the sites come from what is repeated after a sync point.
 func TestExactSites(t *testing.T) {
 	tiers.Gate(t, "exact sites by rewritten bytecode")
 	t.Parallel()
@@ -23,8 +25,8 @@ func TestExactSites(t *testing.T) {
 		pair{17, "Serial", []string{"-Xverify:all"}}) {
 		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
 			t.Parallel()
-			p := program{major: c.major, gc: c.gc, heap: "128m", main: "Exact", args: []string{"2000000"}, opts: c.opts,
-				flags: []string{"--sites", "exact", "--overhead-cpu", "0"}, limit: "256MiB"}
+			p := program{major: c.major, gc: c.gc, heap: "64m", main: "Exact", args: []string{"30000000"}, opts: c.opts,
+				flags: []string{"--sites", "exact", "--overhead-cpu", "0"}, limit: "12MiB"} // the ring rotates
 			r := p.start(t)
 			r.finish(t)
 			if out := r.stdout.String(); !strings.HasSuffix(strings.TrimSpace(out), "done") ||
@@ -37,6 +39,10 @@ func TestExactSites(t *testing.T) {
 			t.Logf("%d of %d right, %d wrong; %s", right, all, wrong, tail(r.stderr.String()))
 			if wrong > 0 || right < all/3 {
 				t.Errorf("%d right and %d wrong of %d", right, wrong, all)
+			}
+			// The first file is gone, so reading has begun at a sync point.
+			if files, _ := filepath.Glob(filepath.Join(dir, "00000001.hcr")); len(files) > 0 {
+				t.Errorf("%s: the ring has not rotated", dir)
 			}
 		})
 	}

@@ -109,7 +109,7 @@ static const char *begin(JNIEnv *jni) {
     if (!at_start) return "only for a JVM that is started with the probe";
     if (vm_has_no_addresses() || opt.depth != HC_DEPTH_FULL) return "only at depth full";
     if (vm.major < 17) return "only for JDK 17 and later";
-    if (os_memory_left() < vm.max_heap / 4) return "a quarter of the heap more does not fit into the memory limit";
+    if (os_memory_left() < vm.max_heap / 2) return "half of the heap more does not fit into the memory limit";
     struct shadow_place at;
     if (!shadow_init(&at)) return "not enough memory";
     const uint64_t eetop = object_field_offset(jni, "java/lang/Thread", "eetop");

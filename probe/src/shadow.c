@@ -20,6 +20,10 @@ static uint32_t *table;        // stays where it is, as that code does
 static uint64_t table_bytes;
 static int shift;
 static PER_RECORDING _Atomic uint32_t *expected; // by site
+// Sites of objects that have left eden, at their first words: a site, and KEPT_HALF where two of these share an entry.
+static PER_RECORDING uint32_t *kept;
+enum { KEPT_HALF = 1u << 31 };
+static PER_RECORDING bool repeat; // there was a sync point: who begins to read there knows no site
 static PER_RECORDING struct named {
     uint32_t id, hash;
 } *named; // by TSLOT: hashes of names of types
@@ -35,7 +39,8 @@ bool shadow_init(struct shadow_place *at) {
     }
     expected = memory_sparse(SHADOW_SITES * sizeof *expected);
     named = memory_sparse(MAX_TYPES * sizeof *named);
-    if (!table || !expected || !named) return false;
+    kept = memory_sparse(table_bytes);
+    if (!table || !expected || !named || !kept) return false;
     *at = (struct shadow_place){(uint64_t)(uintptr_t)&phase, (uint64_t)(uintptr_t)vm.heap_base, vm.heap_bytes,
                                 (uint64_t)(uintptr_t)table, shift};
     return true;
@@ -75,6 +80,71 @@ struct sited {
     uint64_t marked, mistyped;
 };
 
+// ---- sites of objects that have left eden --------------------------------------------------------
+static uint32_t *kept_of(uint64_t a) { return &kept[(a - (uint64_t)vm.heap_base) >> shift]; }
+
+static void keep_site(uint64_t a, uint32_t site) {
+    *kept_of(a) = site && shift == 4 && a & 8 ? site | KEPT_HALF : site;
+}
+
+// What a region kept that was freed and is used anew. Only G1 frees one without a walk of it.
+static void forget_reused(const struct heapmaps *m) {
+    if (!vm_has_regions()) return;
+    for (uint32_t i = 0; i < m->last.n && i < m->start.n; i++) {
+        const struct area *s = &m->start.area[i];
+        const uint32_t was = m->last.area[i].kind;
+        if ((s->kind == HC_SPACE_EDEN || s->kind == HC_SPACE_FREE) && was != HC_SPACE_EDEN && was != HC_SPACE_FREE)
+            os_give_back(kept_of(s->bottom), (vm.region_bytes >> shift) * sizeof *kept);
+    }
+}
+
+// The next object from a on that has a site; hi: none.
+static uint64_t next_kept(uint64_t a, uint64_t hi) {
+    const uint64_t base = (uint64_t)vm.heap_base;
+    for (uint64_t i = (a - base) >> shift; base + (i << shift) < hi; i++) {
+        const uint64_t at = base + (i << shift) + (kept[i] & KEPT_HALF ? 8 : 0);
+        if (kept[i] && at >= a && at < hi) return at;
+    }
+    return hi;
+}
+
+static uint32_t take_kept(uint64_t a) {
+    const uint32_t site = *kept_of(a) & ~(uint32_t)KEPT_HALF;
+    *kept_of(a) = 0;
+    return site;
+}
+
+// Of memory that was evacuated.
+static void keep_moved(uint64_t lo, uint64_t hi) {
+    for (uint64_t a = next_kept(lo, hi); a < hi; a = next_kept(a + 8, hi)) {
+        const uint64_t mark = rd64((void *)a), to = mark & ~7ull;
+        const uint32_t site = take_kept(a);
+        if ((mark & 3) == 3 && to != a && to - (uint64_t)vm.heap_base < vm.heap_bytes) keep_site(to, site);
+    }
+}
+
+static void put_kept(struct enc *e, uint64_t lo, uint64_t hi, uint64_t *addr) {
+    const uint8_t *const limit = e->p + (e->end - e->p) / 2; // the rest of the epoch needs room, too
+    const bool dug = graves_at(lo);
+    for (uint64_t a = next_kept(lo, hi); a < hi && e->p + TOKEN < limit; a = next_kept(a + 8, hi)) {
+        const uint64_t mark = rd64((void *)a);
+        const uint32_t site = *kept_of(a) & ~(uint32_t)KEPT_HALF;
+        struct obj o;
+        if ((dug && is_grave(a)) || !obj_at(a, mark, &o) || site >= SHADOW_SITES) continue;
+        if (expected[site] != hash_of(o.type & TYPE_MASK, word_of_object(a, mark))) continue;
+        put_s(e, (int64_t)(WORD(a) - *addr));
+        put_u(e, site);
+        *addr = WORD(a);
+    }
+}
+
+static bool holds_kept(const struct heapmap *m, uint32_t i) {
+    if (!used(&m->area[i])) return false;
+    if (!vm_has_regions()) return i == FROM || i == OLD;
+    return m->area[i].kind == HC_SPACE_SURVIVOR || m->area[i].kind == HC_SPACE_OLD;
+}
+
+// ---- eden ----------------------------------------------------------------------------------------
 // The site of the object that ends there. 0: not known. The entry is used up.
 HOT uint32_t site_at(struct sited *s, uint64_t end, uint32_t type, uint64_t word, uint32_t now) {
     uint32_t *entry = &table[(end - (uint64_t)vm.heap_base) >> shift];
@@ -109,13 +179,14 @@ static void range(int lay, struct sited *s, uint64_t lo, uint64_t hi) {
             return; // which unknown_class does not come back to
         }
         const uint32_t site = site_at(s, a + bytes, o->type, word_at(lay, a, mark), now);
-        if (site && (mark & 3) == 3 && s->e->end - s->e->p >= TOKEN) {
+        if ((mark & 3) == 3) keep_site(mark & ~7ull, site);
+        if (site && (mark & 3) == 3 && !repeat && s->e->end - s->e->p >= TOKEN) {
             const uint64_t to = WORD(mark & ~7ull);
             put_s(s->e, (int64_t)(to - s->addr));
             put_u(s->e, site);
             s->addr = to;
-            s->marked++;
         }
+        s->marked += site && (mark & 3) == 3;
         a += bytes;
     }
 }
@@ -123,6 +194,11 @@ static void range(int lay, struct sited *s, uint64_t lo, uint64_t hi) {
 void shadow_put(struct enc *e, const struct heapmaps *m) {
     if (!shadow_is_on() || e->over) return;
     struct sited s = {.e = e};
+    forget_reused(m);
+    for (uint32_t i = 0; i < (vm_has_regions() ? regions_in_both(m) : SPACES); i++) {
+        const struct area *from = &m->start.area[i];
+        if (vm_has_regions() ? evacuated(m, i, true) : i == FROM) keep_moved(from->bottom, from->top);
+    }
     uint8_t *at = blob_begin(e, HC_EV_SITED);
     if (e->over) return;
     const uint32_t n = vm_has_regions() ? regions_in_both(m) : EDEN + 1;
@@ -131,17 +207,22 @@ void shadow_put(struct enc *e, const struct heapmaps *m) {
         if (vm_has_regions() ? from->kind == HC_SPACE_EDEN && used(from) : used(from))
             range(layout(), &s, from->bottom, from->top);
     }
+    for (uint32_t i = 0; repeat && i < m->finish.n; i++)
+        if (holds_kept(&m->finish, i)) put_kept(e, m->finish.area[i].bottom, m->finish.area[i].top, &s.addr);
+    repeat = false;
     blob_end(e, at);
     atomic_fetch_add_explicit(&marked, s.marked, memory_order_relaxed);
     atomic_fetch_add_explicit(&mistyped, s.mistyped, memory_order_relaxed);
     walked = true;
 }
 
+void shadow_listed(void) { repeat = true; }
+
 void shadow_next(bool eden_emptied) {
     const bool was = walked;
     walked = false;
     if (!shadow_is_on() || !(was || eden_emptied)) return;
-    if (!was) os_give_back(table, table_bytes);
+    if (!was) os_give_back(table, table_bytes), os_give_back(kept, table_bytes);
     number = number % 255 + 1;
     atomic_store(&phase, number << SHADOW_PHASE);
 }

@@ -26,8 +26,9 @@ bool shadow_is_on(void);
 static inline uint8_t shadow_format(bool newer) {
     return uses_are_on() ? HC_FORMAT_USES : shadow_is_on() ? HC_FORMAT_SITED : newer ? HC_FORMAT_SLICES : 0;
 }
-// The sites of those that survived. VM thread, inside the guard.
+// The sites of those that survived, after a listing those of all objects outside of eden. VM thread, inside the guard.
 void shadow_put(struct enc *e, const struct heapmaps *m);
+void shadow_listed(void); // a sync point was written. VM thread
 void shadow_next(bool eden_emptied); // at the end of each pause. VM thread
 uint64_t shadow_marked(void);        // objects that survived with a site; any thread
 uint64_t shadow_mistyped(void);      // of those: sites of another type, which were left out
