@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/heapcam/heapcam/analysis"
@@ -71,6 +72,8 @@ func headlines(r *analysis.Report) []Headline {
 func grew(r *analysis.Report) []Headline {
 	switch {
 	case len(r.Verdicts) > 0:
+		return nil
+	case len(r.Misses) > 0 && strings.Contains(string(r.FirstLook), "Not settled"): // it says what grew, and why not
 		return nil
 	case len(r.Misses) > 0:
 		return []Headline{{Kind: "growth", Text: string(r.Misses[0].Sentence), View: "leaks"}}
@@ -176,7 +179,7 @@ func gaps(r *analysis.Report) (out []Headline) {
 // unknownTime is how long the state of the heap was unknown: from a collection after which it is to the next one.
 func unknownTime(rows []analysis.CollectionRow) (n time.Duration) {
 	for i := range len(rows) - 1 {
-		if !rows[i].Known {
+		if !rows[i].Known && !rows[i].Partial {
 			n += max(0, rows[i+1].Time.Sub(rows[i].Time))
 		}
 	}

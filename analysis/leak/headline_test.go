@@ -32,11 +32,11 @@ func TestHeadline(t *testing.T) {
 		{Report{Verdicts: leaks(KindFills, KindSuspect, KindSuspect)},
 			"Leak: byte[] from a.B.c(B.java:3) grows. There are 2 other verdicts.", ui.Bad},
 		{Report{Smallest: 70 << 10, interval: 512 << 10}, "No leak found above 70.0 KiB/s in 2 min 30 s and 9 " +
-			"collections (95 %). A longer window, or `--sampling 64KiB`, shows smaller ones.", ui.Good},
+			"collections (95 %). A longer window, or `--sampling 64KiB`, shows smaller leaks.", ui.Good},
 		{Report{Smallest: 70 << 10, interval: 64 << 10}, "No leak found above 70.0 KiB/s in 2 min 30 s and 9 " +
-			"collections (95 %). A longer window, or `--sampling 16KiB`, shows smaller ones.", ui.Good},
+			"collections (95 %). A longer window, or `--sampling 16KiB`, shows smaller leaks.", ui.Good},
 		{Report{Smallest: 70 << 10, interval: 16 << 10}, "No leak found above 70.0 KiB/s in 2 min 30 s and 9 " +
-			"collections (95 %). A longer window shows smaller ones.", ui.Good},
+			"collections (95 %). A longer window shows smaller leaks.", ui.Good},
 		{Report{smallest: "The result rests on 5 watched samples."}, "No leak found in 2 min 30 s and 9 " +
 			"collections. The result rests on 5 watched samples.", ui.Good},
 		{Report{doubt: "3 collections in 2 s are too few"}, "Cannot tell whether the program leaks: 3 collections " +
@@ -46,7 +46,7 @@ func TestHeadline(t *testing.T) {
 		{Report{doubt: lostTooMany(60, 40)}, "Cannot tell whether the program leaks: 40.0 % of the samples " +
 			"were lost. Record again, and sample less, such as with `--sampling 64KiB`.", ui.Doubt},
 		{Report{doubt: lostTooMany(80, 20), Smallest: 70 << 10, interval: 16 << 10}, "No leak found above 70.0 KiB/s " +
-			"in 2 min 30 s and 9 collections (95 %). A longer window shows smaller ones.", ui.Good},
+			"in 2 min 30 s and 9 collections (95 %). A longer window shows smaller leaks.", ui.Good},
 		{Report{doubt: NoCollection}, "Cannot tell whether the program leaks: there is no collection in this " +
 			"recording. Record for longer: at least one minute, with at least ten collections.", ui.Doubt},
 		{Report{doubt: FreesNothing}, "Cannot tell whether the program leaks: Epsilon frees nothing, so all that " +

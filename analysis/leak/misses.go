@@ -22,6 +22,8 @@ type Miss struct {
 	Reason   string  `json:"reason"`
 	Sentence ui.Flow `json:"sentence"`
 	Next     ui.Flow `json:"next"` // what would show more
+
+	reason ui.Flow // as a part of a sentence
 }
 
 // Text is a near miss for people.
@@ -198,7 +200,8 @@ func (h *detector) misses(r *heap.Cursor, x *heads, others []candidate, named []
 			c.why = whyPart
 		}
 		m := Miss{Class: c.key.Class.Name, Site: sites.Stack(r.Symbols, c.key.Frame, sites.MaxFrames),
-			GrownBytes: min(uint64(c.grown), h.mostLive()), Reason: reasons[c.why].code, Next: reasons[c.why].next}
+			GrownBytes: min(uint64(c.grown), h.mostLive()), Reason: reasons[c.why].code, Next: reasons[c.why].next,
+			reason: reasons[c.why].text}
 		m.SiteID = sites.ID(m.Class, m.Site)
 		m.Sentence = ui.Flowf("%s %s: +%s. Not reported: %s.", sites.ClassName(m.Class, ""), place(m.Site),
 			ui.Flow(ui.Bytes(m.GrownBytes)), reasons[c.why].text)

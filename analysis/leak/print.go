@@ -37,12 +37,12 @@ func (l *Report) headline() ui.Flow {
 		if s := finerThan(l.interval); s != "" {
 			finer = ", or " + s + ","
 		}
-		return ui.Flowf(noLeak+" above %s in %s and %s (95 %%)%s. A longer window%s shows smaller ones.",
+		return ui.Flowf(noLeak+" above %s in %s and %s (95 %%).%s A longer window%s shows smaller leaks.",
 			rate(l.Smallest), ui.Flow(ui.Seconds(l.Window)), ui.Flow(ui.Plural(uint64(l.Collections), "collection")),
-			l.unless(), finer)
+			l.unsettled(), finer)
 	}
-	return ui.Flowf(noLeak+" in %s and %s%s. %s", ui.Flow(ui.Seconds(l.Window)),
-		ui.Flow(ui.Plural(uint64(l.Collections), "collection")), l.unless(), l.smallest)
+	return ui.Flowf(noLeak+" in %s and %s.%s %s", ui.Flow(ui.Seconds(l.Window)),
+		ui.Flow(ui.Plural(uint64(l.Collections), "collection")), l.unsettled(), l.smallest)
 }
 
 // finerThan names the flag that samples more often than each interval bytes; "" if more costs too much to be advised.
@@ -56,14 +56,14 @@ func finerThan(interval uint64) ui.Flow {
 	return ""
 }
 
-// unless names what grew faster than the smallest leak that would be found and is not ruled out: a queue that grows
+// unsettled names what grew faster than the smallest leak that would be found and is not ruled out: a queue that grows
 // looks like one that is full. "" if there is nothing of the kind.
-func (l *Report) unless() ui.Flow {
+func (l *Report) unsettled() ui.Flow {
 	for i := range l.Misses {
 		m := &l.Misses[i]
 		if m.unsure(l.Collections) && float64(m.GrownBytes) > l.Smallest*l.Window {
-			return ui.Flowf(", unless %s %s is one: it grew by %s", sites.ClassName(m.Class, ""), place(m.Site),
-				ui.Flow(ui.Bytes(m.GrownBytes)))
+			return ui.Flowf(" Not settled: %s %s grew by %s, but %s.", sites.ClassName(m.Class, ""), place(m.Site),
+				ui.Flow(ui.Bytes(m.GrownBytes)), m.reason)
 		}
 	}
 	return ""

@@ -5,7 +5,7 @@ import { h, address, bytes, count, share, span, when, clock, facts, frame, prose
 export const kinds = {
   leak: 'Leak',
   suspect: 'Possible leak',
-  growth: 'Also grew',
+  growth: 'Growth',
   storm: 'Frequent GC',
   gap: 'Missing data',
   damage: 'Damage',

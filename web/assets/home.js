@@ -2,7 +2,7 @@
 import { h, get, go, state, bytes, count, plural, when } from './lib.js';
 
 const main = document.getElementById('main');
-const words = { leak: 'Leak', suspect: 'Possible leak', storm: 'Frequent GC', growth: 'Also grew', gap: 'Missing data',
+const words = { leak: 'Leak', suspect: 'Possible leak', storm: 'Frequent GC', growth: 'Growth', gap: 'Missing data',
   damage: 'Damage', quiet: 'No leak found', unknown: 'Cannot tell', empty: 'No data' };
 const sorts = { now: 'recorded now first', since: 'newest first', name: 'name', service: 'service', size: 'size' };
 
