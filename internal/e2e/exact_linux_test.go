@@ -11,8 +11,8 @@ import (
 )
 
 // TestExactSites rewrites the bytecode of a program (`run --sites exact`) whose sites allocate arrays of lengths of
-// their own: no array has another's site, most have one, and the program ends as it does without. The ring rotates: of old
-// objects the sites come from what is repeated after a sync point.
+// their own: no array has another's site, most have one, and the program ends as it does without. The ring rotates: of
+// old objects the sites come from what is repeated after a sync point.
 func TestExactSites(t *testing.T) {
 	tiers.Gate(t, "exact sites by rewritten bytecode")
 	t.Parallel()
