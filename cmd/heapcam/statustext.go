@@ -28,8 +28,13 @@ func (o *statusOptions) print(r api.StatusReply, closed bool) error {
 		if d := closedTo(o.out); d != "" {
 			ui.Fprintf(ui.Stderr, "heapcam: you may not read %s: root may\n", d)
 		}
-		ui.Fprintf(ui.Stderr, "heapcam: no recording in %s\nheapcam: start one with `heapcam run -- COMMAND` or "+
-			"`heapcam record JVM`\n", strings.Join(outDirs(o.out), " or "))
+		if r.Agent {
+			ui.Fprintf(ui.Stderr, "heapcam: the agent runs, and records no JVM\nheapcam: `heapcam attach JVM` has it "+
+				"record one; `heapcam doctor` says which JVMs it can record\n")
+		} else {
+			ui.Fprintf(ui.Stderr, "heapcam: no recording in %s\nheapcam: start one with `heapcam run -- COMMAND` or "+
+				"`heapcam record JVM`\n", strings.Join(outDirs(o.out), " or "))
+		}
 		if r.Upload == nil && r.Profiles == nil {
 			return nil
 		}
