@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/pprof/profile"
@@ -77,7 +78,7 @@ func TestProfiles(t *testing.T) {
 	d := newDaemon(t, "--metrics", strings.TrimPrefix(address, "http://"), "--sampling", "16KiB",
 		"--profiles-scrape", "--profiles-interval", "10s", "--max-trace-size", "64MiB")
 	d.start(t)
-	p := program{major: 25, gc: "G1", main: "Steady", args: []string{"400000", "20000"}, opts: []string{d.option(t)},
+	p := program{major: 25, gc: "G1", main: "Steady", args: []string{"40000000", "20000"}, opts: []string{d.option(t)},
 		env: []string{"OTEL_SERVICE_NAME=shop"}}
 	r := p.plain(t)
 	type target struct {
@@ -122,6 +123,9 @@ func TestProfiles(t *testing.T) {
 		JVMs []session.Status `json:"jvms"`
 	}
 	heapcamJSON(t, &st, "status", "--json", "--socket", d.sock)
+	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil { // on a quick machine it must not end before
+		t.Fatal(err)
+	}
 	r.wait(t)
 	file := filepath.Join(t.TempDir(), "heap.pb.gz")
 	if _, errs, code := heapcam(t, "export", "--format", "pprof", "--at", fmt.Sprint(gc), "-o", file,
