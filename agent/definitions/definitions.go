@@ -259,6 +259,9 @@ func (d *Tables) addCandidates(out, x *trace.Defs) {
 		}
 		d.Bytes += defBytes
 		d.candidates[c.Type] = append(have, c)
+		if m, ok := d.Method(c.Method); ok && d.inFile.methods.add(c.Method) { // a stack of an older file had it
+			out.Methods = append(out.Methods, m)
+		}
 		out.Candidates = append(out.Candidates, c)
 	}
 	for _, s := range x.Scanned {

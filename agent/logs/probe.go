@@ -79,10 +79,6 @@ var Probe = []ProbeLine{
 	{info, "walks: %llu ranges by helper threads, %llu by the VM thread, %llu differ; shortest: %llu us, alone " +
 		"%llu us",
 		"For tests of heapcam (probe option `crew`): what helper threads listed.", ""},
-	{info, "proven sites: not available on JDK %d with this collector",
-		"The probe reads bytecodes of only JDK 17 and 25, and nothing with ZGC, Shenandoah and Epsilon.", ""},
-	{info, "proven sites: not enough memory",
-		"The process has no memory left. The recording goes on.", ""},
 	{info, "proven sites: no more are found: %s",
 		"A table of the probe is full. Objects that are born later have no proven site.", ""},
 	{warn, "recording only samples: %d collections in a row could not be read, most likely because of unloaded " +

@@ -31,7 +31,7 @@ type mode struct {
 
 var modes = []mode{
 	{"samples, the default", "1MiB", nil},
-	{"--proven-sites", "1MiB", []string{"--proven-sites"}},
+	{"--proven-sites=false", "1MiB", []string{"--proven-sites=false"}},
 	{"--sampling 0", "6MiB", []string{"--sampling", "0"}},
 	{"--sites exact", "4MiB", []string{"--sites", "exact"}},
 }

@@ -104,7 +104,9 @@ func (o *attachOptions) options(c *cobra.Command) (string, error) {
 	if o.rec.untested {
 		opts = append(opts, "allow_untested=1")
 	}
-	if o.rec.proven {
+	if set("proven-sites") && !o.rec.proven {
+		opts = append(opts, "newsites=0")
+	} else if set("proven-sites") {
 		opts = append(opts, "newsites=1")
 	}
 	return strings.Join(opts, ","), nil

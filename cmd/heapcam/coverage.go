@@ -31,9 +31,9 @@ The output begins with a verdict, and with the smallest site that the sampling i
 80 % of the live bytes on, rough from 40 % on. For each collection the verb splits live bytes into six shares:
 
 - exact: the object was sampled.
-- proven: one bytecode alone can have made the object (recordings with --proven-sites). Its callers are not known.
+- proven: one bytecode alone can have made the object (JDK 17 and 25). Its callers are not known.
 - inferred: other objects of its class were sampled. Such an object counts with the probability of the likeliest site.
-- few: of the rest, what one of two to four bytecodes has made (recordings with --proven-sites).
+- few: of the rest, what one of two to four bytecodes has made (JDK 17 and 25).
 - unknown: nothing tells the site.
 - older: the object may be older than the recording. The figure is an upper bound.
 

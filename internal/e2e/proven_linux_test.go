@@ -21,7 +21,7 @@ func TestProvenSites(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
 			t.Parallel()
 			p := program{major: c.major, gc: c.gc, heap: "48m", main: "Known", args: []string{"3000", "600"},
-				flags: []string{"--proven-sites", "--sampling", "4KiB", "--sampling-max-overhead", "0%"},
+				flags: []string{"--sampling", "4KiB", "--sampling-max-overhead", "0%"},
 				limit: "64MiB"}
 			r := p.start(t)
 			r.finish(t)

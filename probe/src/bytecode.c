@@ -79,18 +79,14 @@ static bool number(const uint8_t **p, const uint8_t *end, bool excess, int64_t *
     return true;
 }
 
-uint32_t bytecode_line(const uint8_t *table, size_t n, size_t bci, bool excess) {
-    const uint8_t *p = table, *end = table + n;
-    int64_t at = 0, line = 0, best = -1, found = 0, a, b;
-    while (p < end && *p) {
-        const uint8_t c = *p++;
-        if (c != 0xff)
-            at += c >> 3, line += c & 7;
-        else if (number(&p, end, excess, &a) && number(&p, end, excess, &b))
-            at += a, line += b;
-        else
-            return 0;
-        if (at > best && at <= (int64_t)bci) best = at, found = line; // the table may be out of order
-    }
-    return p < end && found > 0 && found < 65536 ? (uint32_t)found : 0;
+bool bytecode_next_line(struct bytecode_lines *l) {
+    int64_t bci, line;
+    if (l->p == l->end || !*l->p) return false;
+    const uint8_t c = *l->p++;
+    if (c != 0xff)
+        bci = c >> 3, line = c & 7;
+    else if (!number(&l->p, l->end, l->excess, &bci) || !number(&l->p, l->end, l->excess, &line))
+        return l->p = l->end, false;
+    l->bci += bci, l->line += line;
+    return l->bci >= 0 && l->bci < 65536 && l->line > 0 && l->line < 65536 ? true : (l->p = l->end, false);
 }

@@ -14,8 +14,13 @@ int bytecode_new(const uint8_t *code, size_t n, size_t *bci, size_t *at, uint32_
 // The length of the instruction at bci, which is less than n; 0: it is none. It may reach beyond the body
 size_t bytecode_length(const uint8_t *code, size_t n, size_t bci);
 
-// The line of a position, from the JVM's packed table. excess: since 20 a byte of a packed number is one more. 0: not
-// known.
-uint32_t bytecode_line(const uint8_t *table, size_t n, size_t bci, bool excess);
+// The JVM's packed table of lines, in its order. excess: since 20 a byte of a packed number is one more.
+struct bytecode_lines {
+    const uint8_t *p, *end;
+    bool excess;
+    int64_t bci, line;
+};
+// The next row. false: there is none, or it is not understood.
+bool bytecode_next_line(struct bytecode_lines *l);
 
 #endif

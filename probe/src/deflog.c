@@ -26,7 +26,7 @@ static bool log_init(struct deflog *l, size_t cap) {
 
 bool deflogs_init(void) {
     return log_init(&type_log, 64 << 20) && log_init(&spare, 64 << 20) && log_init(&site_log, 64 << 20) &&
-           (!opt.newsites || log_init(&new_log, 16 << 20));
+           (!opt.newsites || log_init(&new_log, 8 << 20));
 }
 
 bool deflog_append(struct deflog *l, const uint8_t *b, size_t n) {
@@ -60,10 +60,12 @@ static struct deflog *const logs[LOGS] = {&type_log, &site_log, &new_log};
 // A pause that finds the writer busy writes the definitions that the writer may be writing just now. They are written
 // once more afterwards.
 void put_defs(struct enc *e, bool locked) {
+    size_t len[LOGS];
+    // A log names what stands in those before it, so they are read after it.
+    for (int i = LOGS - 1; i >= 0; i--) len[i] = atomic_load_explicit(&logs[i]->len, memory_order_acquire);
     for (int i = 0; i < LOGS; i++) {
-        size_t len = atomic_load_explicit(&logs[i]->len, memory_order_acquire);
-        if (locked) logs[i]->pending = len;
-        put_defs_of(e, logs[i], logs[i]->sent, len);
+        if (locked) logs[i]->pending = len[i];
+        put_defs_of(e, logs[i], logs[i]->sent, len[i]);
     }
 }
 

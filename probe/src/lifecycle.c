@@ -226,7 +226,7 @@ int lifecycle_begin(JNIEnv *jni) {
     switch_poll();
     if (!at_start) sampling_begin(); // before the JVM's flags are recorded
     references_begin();
-    if (!newsites_init()) log_line("proven sites: not enough memory");
+    newsites_init();
     (void)meta_put_first();
     ring_show();
     recording_open();

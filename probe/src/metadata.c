@@ -47,7 +47,7 @@ static PER_RECORDING struct line {
     uint64_t from, turn;
     bool there;
 } line[LINES];
-static PER_RECORDING uint64_t turn;
+static PER_RECORDING uint64_t turn, reads;
 static PER_RECORDING uint64_t cloneable, throwable; // once found
 
 bool metadata_init(void) {
@@ -99,14 +99,22 @@ static uint32_t get32(const uint8_t *p) {
 static uint32_t get16(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
 
 void metadata_begin(void) { turn++; }
+uint64_t metadata_reads(void) { return reads; }
+
+void metadata_rest(void) {
+    turn++;
+    os_give_back(lines, (size_t)LINE * LINES);
+}
 
 // The copy of the 16 KiB around from; NULL: not all of them can be read.
 static const uint8_t *line_of(uint64_t from) {
     const uint64_t begin = from & ~(uint64_t)(LINE - 1);
     const size_t i = (size_t)(begin / LINE) % LINES;
     uint8_t *to = lines + i * LINE;
-    if (line[i].from != begin || line[i].turn != turn)
+    if (line[i].from != begin || line[i].turn != turn) {
         line[i] = (struct line){begin, turn, safe_read(to, begin, LINE)};
+        reads++;
+    }
     return line[i].there ? to : NULL;
 }
 
@@ -159,13 +167,13 @@ bool metadata_body(const struct metaclass *c, uint32_t i, struct metabody *b) {
     const bool has_lines = h[at.flags] & HAS_LINES;
     if (bytes > BODY || bytes < at.body_bytes + b->code_bytes || !get(h, body, bytes)) return false;
     b->code = h + at.body_bytes;
-    b->lines = has_lines ? b->code + b->code_bytes : NULL;
+    b->lines = b->code + b->code_bytes;
     b->lines_bytes = has_lines ? (size_t)(bytes - at.body_bytes) - b->code_bytes : 0;
     return true;
 }
 
-uint32_t metadata_line(const struct metabody *b, size_t bci) {
-    return b->lines ? bytecode_line(b->lines, b->lines_bytes, bci, vm.major >= 20) : 0;
+struct bytecode_lines metadata_lines(const struct metabody *b) {
+    return (struct bytecode_lines){.p = b->lines, .end = b->lines + b->lines_bytes, .excess = vm.major >= 20};
 }
 
 // ---- the pool ------------------------------------------------------------------------------------

@@ -8,12 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bytecode.h"
 #include "encode.h"
 
 bool metadata_init(void); // false: this JVM does not export what is needed, or its bytecodes are not known (17 and 25)
 
 // Forgets all copies: what follows reads anew. Before each turn, and when gc_counter has changed.
 void metadata_begin(void);
+uint64_t metadata_reads(void); // copies that were made so far, which is what a turn pays for
+void metadata_rest(void);      // gives memory back until it is needed again
 
 struct metaclass {
     uint64_t klass, name, pool, methods; // methods: the array
@@ -38,7 +41,7 @@ bool metadata_resolved(const struct metaclass *c, uint32_t index, uint64_t *klas
 uint64_t metadata_name(uint64_t klass); // its symbol; 0: not read
 // flags: HC_MADE_CLONEABLE, HC_MADE_THROWABLE
 bool metadata_flags(uint64_t klass, uint32_t *flags);
-uint32_t metadata_line(const struct metabody *b, size_t bci); // 0: not known
+struct bytecode_lines metadata_lines(const struct metabody *b);
 
 // Texts, written as str. An entry that cannot be read is "".
 void metadata_put_entry(const struct metaclass *c, struct enc *e, uint32_t index);

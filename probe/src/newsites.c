@@ -21,21 +21,25 @@
 #include "options.h"
 #include "os.h"
 #include "recording.h"
+#include "sites.h"
 #include "vmstructs.h"
 
 enum {
-    METHODS = 1 << 24,      // of all classes that ever were: a method's place is its number
-    FIRST_METHOD = 1 << 20, // below are the ids of methods in stacks (sites.c)
+    METHODS = 1 << 22,      // of all classes that ever were: a method's place is its number
     MOST = 4,               // sites of a class that are written one by one
     FOUND = 1024,           // in one part of a class
     SLICE = 400000,         // ns of CPU in one turn; what is begun then takes less than 300000
-    // ns of CPU: a thousandth of the time, CREDIT, and a hundredth of the first time, in which most methods run first
-    CREDIT = 20000000,
+    READS = 16,             // copies between two looks at the clock
+    // ns of CPU: a thousandth of the time and CREDIT
+    CREDIT = 30000000,
     SHARE = 1000,
-    FIRST_SHARE = 100,
-    SWEEP = 1 << 13, // places of the class table at a time
+    SWEEP = 1 << 12, // places of the class table at a time
+    TEXT = 1 << 16,  // of a definition, and of its lines
+    GAPS = 2048,     // places without a class between two looks at the clock
+    DEFINED = 32768, // methods: the rest of the table is for stacks of samples
 };
-static const uint64_t first_ns = 4000000000ull;
+// A JVM that runs for a few seconds pays nothing, and later most of its methods have run.
+static const uint64_t first_ns = 3000000000ull;
 static const uint64_t round_ns = 2000000000ull; // a round begins so long after the one before at the earliest
 
 static PER_RECORDING struct class {
@@ -44,7 +48,8 @@ static PER_RECORDING struct class {
     bool visited, pending; // pending: something may still be new
 } *classes; // by TSLOT, so in the order in which they were loaded
 static PER_RECORDING uint32_t nclasses, places, nmethods; // places: of classes, that may be taken
-static PER_RECORDING uint64_t *listed, *done, *defined; // bits by type; by number of a method
+static PER_RECORDING uint64_t *listed, *done; // bits by type; by number of a method
+static PER_RECORDING uint32_t *ids;           // by number of a method; 0: it is not defined
 // What was written of a type, by TSLOT.
 static PER_RECORDING struct made {
     uint32_t id, n;
@@ -63,21 +68,11 @@ static PER_RECORDING uint64_t rounds, sites, odd, bodies, most_slice;
 static bool bit(const uint64_t *b, uint32_t i) { return b[i / 64] >> i % 64 & 1; }
 static void set_bit(uint64_t *b, uint32_t i) { b[i / 64] |= 1ull << i % 64; }
 
-bool newsites_init(void) {
+void newsites_init(void) {
     on = false;
-    if (!opt.newsites) return true;
-    if (!metadata_init()) {
-        log_line("proven sites: not available on JDK %d with this collector", vm.major);
-        return true;
-    }
-    classes = memory_sparse(MAX_TYPES * sizeof *classes);
-    listed = memory_sparse(MAX_TYPE_IDS / 8);
-    done = memory_sparse(METHODS / 8);
-    defined = memory_sparse(METHODS / 8);
-    made = memory_sparse(MAX_TYPES * sizeof *made);
-    on = classes && listed && done && defined && made;
+    if (!opt.newsites) return;
+    on = metadata_init();
     begun = now_ns();
-    return on;
 }
 
 static void stop(const char *why) {
@@ -102,7 +97,19 @@ static PER_RECORDING struct part {
     uint32_t nfound;
     bool skip[META_METHODS], finished[META_METHODS];
     bool pending, odd;
+    uint8_t text[TEXT], lines[TEXT];
 } *part;
+
+static bool prepare(void) {
+    if (part) return true;
+    classes = memory_sparse(MAX_TYPES * sizeof *classes);
+    listed = memory_sparse(MAX_TYPE_IDS / 8);
+    done = memory_sparse(METHODS / 8);
+    ids = memory_sparse(METHODS * sizeof *ids);
+    made = memory_sparse(MAX_TYPES * sizeof *made);
+    part = memory_sparse(sizeof *part);
+    return classes && listed && done && ids && made && part;
+}
 
 // Whether all that was read since gc was is of this class.
 static bool still(const struct class *c, uint64_t gc) {
@@ -151,28 +158,26 @@ static void look_at(const struct metaclass *m, uint32_t i) {
     part->pending |= !finished;
 }
 
-// The definition of a method, with the lines of its `new`s.
-static void put_method(struct enc *e, const struct metaclass *m, const struct metabody *b, uint32_t id) {
-    uint8_t few[2048];
-    struct enc l = {.p = few, .base = few, .end = few + sizeof few};
-    size_t bci = 0, at, last = 0;
-    uint32_t index;
-    int64_t line = 0;
-    while (bytecode_new(b->code, b->code_bytes, &bci, &at, &index) > 0) {
-        const uint32_t n = metadata_line(b, at);
-        if (!n) continue;
-        put_u(&l, at - last);
-        put_s(&l, (int64_t)n - line);
-        last = at, line = n;
+// As sites.c defines a method of a stack, so that both have one id. 0: there is no room for one more.
+static uint32_t method_of(const struct metaclass *m, const struct metabody *b) {
+    struct enc l = {.p = part->lines, .base = part->lines, .end = part->lines + TEXT},
+               e = {.p = part->text, .base = part->text, .end = part->text + TEXT};
+    struct bytecode_lines row = metadata_lines(b);
+    int64_t bci = 0, line = 0;
+    while (bytecode_next_line(&row)) {
+        if (row.bci < bci) continue; // the table may be out of order: what ascends is kept
+        put_u(&l, (uint64_t)(row.bci - bci));
+        put_s(&l, row.line - line);
+        bci = row.bci, line = row.line;
     }
-    put8(e, HC_EV_METHOD);
-    put_u(e, id);
-    metadata_put_signature(e, m->name);
-    metadata_put_entry(m, e, b->name);
-    metadata_put_entry(m, e, b->sig);
-    metadata_put_file(m, e);
-    put_u(e, 0);
-    put_str(e, (char *)few, l.over ? 0 : (size_t)(l.p - few));
+    uint8_t *const body = e.p = e.base + SITES_HEAD;
+    metadata_put_signature(&e, m->name);
+    metadata_put_entry(m, &e, b->name);
+    metadata_put_entry(m, &e, b->sig);
+    metadata_put_file(m, &e);
+    put_u(&e, 0);
+    put_str(&e, (char *)l.base, l.over ? 0 : (size_t)(l.p - l.base));
+    return e.over ? 0 : sites_same_method(body, &e);
 }
 
 static bool is_written(const struct made *d, uint32_t type, uint32_t method, uint16_t bci) {
@@ -183,28 +188,30 @@ static bool is_written(const struct made *d, uint32_t type, uint32_t method, uin
 
 // Writes a site that is new. false: the class may be another one by now, or there is no room.
 static bool put_site(const struct class *c, const struct metaclass *m, const struct found *f, uint64_t gc) {
-    uint8_t buf[16384];
+    uint8_t buf[64];
     struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf};
-    const uint32_t place = c->first + method_at + f->i, id = FIRST_METHOD + place + 1;
+    uint32_t *const id = &ids[c->first + method_at + f->i];
     struct made *d = &made[TSLOT(f->type)];
-    if (is_written(d, f->type, id, f->bci)) return true;
+    if (*id && is_written(d, f->type, *id, f->bci)) return true;
     const bool many = d->id == f->type && d->n == MOST;
-    const bool define = !many && !bit(defined, place);
-    struct metabody b;
-    if (define) {
+    if (!many && !*id) {
+        struct metabody b;
         if (!metadata_body(m, f->i, &b) || !b.executed) return false;
-        put_method(&e, m, &b, id);
+        const uint32_t new = sites_methods() < DEFINED ? method_of(m, &b) : 0;
+        if (!still(c, gc)) return false; // it may be another's
+        if (!new) return stop("too many methods are defined"), false;
+        *id = new;
+        if (is_written(d, f->type, new, f->bci)) return true; // by a class that says the same
     }
     put8(&e, HC_EV_CANDIDATE);
     put_u(&e, f->type);
-    put_u(&e, many ? 0 : id);
+    put_u(&e, many ? 0 : *id);
     put_u(&e, many ? 0 : f->bci);
     put_u(&e, f->flags);
     if (!still(c, gc) || !append(&e)) return false;
     if (d->id != f->type) *d = (struct made){.id = f->type};
-    if (!many) d->method[d->n] = id, d->bci[d->n] = f->bci;
+    if (!many) d->method[d->n] = *id, d->bci[d->n] = f->bci;
     d->n++;
-    if (define) set_bit(defined, place);
     sites++;
     return true;
 }
@@ -271,8 +278,10 @@ static bool visit(void) {
 
 // Reading the clock costs as much as reading a class.
 static bool visit_some(void) {
-    for (int i = 0; i < 4; i++) {
-        while (visiting < places && !classes[visiting].word) visiting++;
+    const uint64_t reads = metadata_reads();
+    for (int i = 0; i < 16 && metadata_reads() - reads < READS; i++) {
+        for (int k = 0; visiting < places && !classes[visiting].word; visiting++)
+            if (++k == GAPS) return true;
         if (visiting >= places) return true;
         if (!visit()) return false;
     }
@@ -300,6 +309,7 @@ static void sweep(void) {
 static void end_round(uint64_t now) {
     doing = IDLE;
     next_round = now + round_ns;
+    metadata_rest();
     if (!whole) return;
     uint8_t buf[32];
     struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf};
@@ -313,19 +323,14 @@ static void end_round(uint64_t now) {
 
 static void begin_round(uint64_t now) {
     const uint64_t epoch = epoch_number();
-    if (now < next_round || !epoch || epoch == last_since) return;
+    if (now < begun + first_ns || now < next_round || !epoch || epoch == last_since) return;
     doing = SWEEPING, swept = 0, since = epoch, whole = true;
 }
 
-static uint64_t allowed(uint64_t now) {
-    const uint64_t t = now - begun;
-    return CREDIT + t / SHARE + (t < first_ns ? t : first_ns) / FIRST_SHARE;
-}
-
 void newsites_turn(uint64_t now) {
-    if (!on || spent > allowed(now)) return;
-    if (!part && !(part = memory(sizeof *part))) return stop("no memory");
+    if (!on || spent > CREDIT + (now - begun) / SHARE) return;
     if (doing == IDLE) begin_round(now);
+    if (doing != IDLE && !prepare()) return stop("no memory");
     if (doing == IDLE) return;
     const uint64_t from = cpu_ns();
     metadata_begin();

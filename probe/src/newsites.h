@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// After vm_load and classes_init. false: no memory. Says in one line why nothing is read, if it was asked for.
-bool newsites_init(void);
+// After vm_load and classes_init. Nothing is read of a JDK or with a collector that metadata_init does not know
+void newsites_init(void);
 void newsites_turn(uint64_t now); // control thread
 void newsites_report_end(void);   // a test's: what was read, and what it cost
 

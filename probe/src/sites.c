@@ -319,6 +319,13 @@ uint32_t sites_same_method(uint8_t *body, struct enc *e) {
     return id;
 }
 
+uint32_t sites_methods(void) {
+    os_lock(&site_lock);
+    const uint32_t n = nsaid;
+    os_unlock(&site_lock);
+    return n;
+}
+
 uint32_t sites_outermost(uint32_t method, int32_t bci) {
     const uint32_t id = node_id(0, method, bci);
     if (id) atomic_store_explicit(&uses[id], UINT8_MAX, memory_order_relaxed); // it stays when room is made

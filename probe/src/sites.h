@@ -19,7 +19,8 @@ bool site_define(const uint8_t *b, struct enc *e);
 // The innermost frame of a stack; 0: none of it is known, and the tables are full.
 uint32_t stack_id(jvmtiEnv *env, JNIEnv *jni, const jvmtiFrameInfo *fr, jint n);
 uint32_t sites_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m); // its id; 0: the table is full
-// For exact: the id of a method that is defined from body to e, with SITES_HEAD bytes free before body; 0: no room.
+uint32_t sites_methods(void); // how many are defined, of 65,536
+// The id of a method that is defined from body to e, with SITES_HEAD bytes free before body; 0: no room.
 enum { SITES_HEAD = 11 };
 uint32_t sites_same_method(uint8_t *body, struct enc *e);
 uint32_t sites_outermost(uint32_t method, int32_t bci); // a frame without a caller; 0: the table is full
