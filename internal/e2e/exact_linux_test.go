@@ -63,13 +63,13 @@ func exactSites(t *testing.T, dir string) (right, wrong, all uint64) {
 	heapcamJSON(t, &g, "group", "--by", "length,site(1)", dir)
 	for _, l := range g.Tree.Children {
 		n, err := strconv.Atoi(strings.ReplaceAll(l.Name, ",", ""))
-		if err != nil || n < 20 || n > 27 {
+		if err != nil || n < 20 || n > 31 {
 			continue
 		}
 		all += uint64(l.Objects)
 		for _, s := range l.Children {
 			switch {
-			case strings.Contains(s.Name, fmt.Sprintf("Exact.make%d", n-20)):
+			case strings.Contains(s.Name, fmt.Sprintf("Exact.make%d(", n-20)):
 				right += s.Samples
 			case strings.Contains(s.Name, "Exact.make"):
 				wrong += s.Samples

@@ -21,11 +21,19 @@ struct rewritten {
     const uint32_t *pos; // where the instruction at a position will be
 };
 
+// What an allocation makes: of a type that is known, or of one that is known in part.
+enum made_kind { MADE_TYPE, MADE_ARRAY, MADE_OBJECTS, MADE_INSTANCE, MADE_LAMBDA, MADE_KINDS };
+struct made {
+    enum made_kind kind;
+    struct text type; // of MADE_TYPE: as the JVM names it, without the first `[`s, of which there are so many
+    int dimensions;
+};
+
 struct rewriting {
     // Both give an id; 0: the method, or the allocation, gets no call.
     uint32_t (*method)(void *arg, const struct rewritten *m);
-    // bci: where the allocation will be; type: as the JVM names it, without the first `[`s, of which there are so many
-    uint32_t (*site)(void *arg, uint32_t method, uint32_t bci, struct text type, int dimensions);
+    // bci: where the allocation will be
+    uint32_t (*site)(void *arg, uint32_t method, uint32_t bci, const struct made *made);
     // Calls before each use of an object, in place of those behind allocations. outside: a call of a method of such a
     // class uses its receiver.
     bool uses;
@@ -108,6 +116,16 @@ static inline struct text utf8(const struct file *f, uint32_t i) {
 static inline struct text class_name(const struct file *f, uint32_t i) {
     if (i >= f->count || !f->pool[i] || *f->pool[i] != POOL_CLASS) return (struct text){NULL, 0};
     return utf8(f, get16(f->pool[i] + 1));
+}
+
+// Descriptor of the field or method of an entry, and its class and name; empty: it is none.
+static inline struct text member_of(const struct file *f, uint32_t i, struct text *class, struct text *name) {
+    const struct text none = {NULL, 0};
+    if (i >= f->count || !f->pool[i] || *f->pool[i] < 9 || *f->pool[i] > 11) return none;
+    const uint32_t pair = get16(f->pool[i] + 3);
+    if (pair >= f->count || !f->pool[pair] || *f->pool[pair] != 12) return none;
+    *class = class_name(f, get16(f->pool[i] + 1)), *name = utf8(f, get16(f->pool[pair] + 1));
+    return utf8(f, get16(f->pool[pair] + 3));
 }
 
 static inline bool is(struct text t, const char *s) { return t.p && t.n == strlen(s) && !memcmp(t.p, s, t.n); }

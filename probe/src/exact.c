@@ -59,17 +59,21 @@ static uint32_t method_of(void *arg, const struct rewritten *m) {
     return id;
 }
 
-static uint32_t site_of(void *arg, uint32_t method, uint32_t bci, struct text type, int dimensions) {
+static uint32_t hash_of(const struct made *m) {
+    const struct text type = m->type;
+    uint32_t h = 0;
+    for (int i = 0; i < m->dimensions; i++) h = shadow_hash(h, "[", 1);
+    const bool wrap = m->dimensions && type.n > 1 && type.p[0] != '[';
+    if (wrap) h = shadow_hash(h, "L", 1);
+    h = shadow_hash(h, type.p, type.n);
+    return wrap ? shadow_hash(h, ";", 1) : h;
+}
+
+static uint32_t site_of(void *arg, uint32_t method, uint32_t bci, const struct made *m) {
     (void)arg;
     const uint32_t id = sites_outermost(method, (int32_t)bci);
     if (!id || id >= SHADOW_SITES) return 0;
-    uint32_t h = 0;
-    for (int i = 0; i < dimensions; i++) h = shadow_hash(h, "[", 1);
-    const bool wrap = dimensions && type.n > 1 && type.p[0] != '[';
-    if (wrap) h = shadow_hash(h, "L", 1);
-    h = shadow_hash(h, type.p, type.n);
-    if (wrap) h = shadow_hash(h, ";", 1);
-    shadow_expect(id, h);
+    shadow_expect(id, m->kind == MADE_TYPE ? hash_of(m) : (uint32_t)m->kind);
     return id;
 }
 

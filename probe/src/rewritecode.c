@@ -4,12 +4,10 @@
 #include "rewritecode.h"
 
 #include "bytecode.h"
+#include "rewritemade.h"
 #include "rewriteuse.h"
 
 enum {
-    NEW = 187,
-    NEWARRAY = 188,
-    ANEWARRAY = 189,
     INVOKESTATIC = 184,
     SIPUSH = 17,
     LDC_W = 19,
@@ -34,7 +32,6 @@ struct code {
     struct uses uses; // where f->w->uses
 };
 
-static bool is_allocation(uint8_t c) { return c == NEW || c == NEWARRAY || c == ANEWARRAY; }
 static bool is_switch(uint8_t c) { return c == TABLESWITCH || c == LOOKUPSWITCH; }
 static bool is_branch(uint8_t c) { return (c >= 153 && c <= 167) || c == 198 || c == 199; } // of two bytes
 static size_t padding(size_t at) { return 3 - at % 4; }
@@ -44,6 +41,7 @@ static size_t padding(size_t at) { return 3 - at % 4; }
 static int layout(struct code *c) {
     const bool uses = c->f->w->uses;
     uint8_t call[USE_MOST];
+    struct made made;
     int calls = uses && c->uses.entry;
     size_t at = calls ? USE_ENTRY : 0, prev = 0;
     for (size_t i = 0; i <= c->n; i++) c->pos[i] = (uint32_t)NOWHERE;
@@ -57,7 +55,7 @@ static int layout(struct code *c) {
         const size_t before = uses ? use_before(&c->uses, i, prev, call) : 0;
         at += before + len, calls += before > 0, prev = i;
         if (is_switch(op)) at += padding(c->pos[i]) - padding(i);
-        if (is_allocation(op) && !uses) at += CALL, calls++;
+        if (!uses && made_at(c->f, c->code, i, &made)) at += CALL, calls++;
     }
     c->pos[c->n] = (uint32_t)at;
     c->new_n = at;
@@ -97,28 +95,10 @@ static bool put_switch(struct out *o, const struct code *c, size_t i, size_t len
     return true;
 }
 
-// What the allocation at i makes. false: not known.
-static bool made(const struct code *c, size_t i, struct text *type, int *dimensions) {
-    static const char primitive[] = "ZCFDBSIJ";
-    if (c->code[i] == NEWARRAY) {
-        const uint32_t t = c->code[i + 1] - 4u;
-        *dimensions = 1;
-        *type = (struct text){(const uint8_t *)primitive + t, 1};
-        return t < 8;
-    }
-    *type = class_name(c->f, get16(c->code + i + 1));
-    *dimensions = c->code[i] == ANEWARRAY;
-    return type->n > 0;
-}
-
 // The call behind the allocation at i.
-static void put_call(struct out *o, struct code *c, size_t i) {
+static void put_call(struct out *o, struct code *c, size_t i, const struct made *made) {
     struct file *f = c->f;
-    struct text type;
-    int dimensions;
-    uint32_t id = 0;
-    if (made(c, i, &type, &dimensions) && f->next < CLASS_LIMIT)
-        id = f->w->site(f->w->arg, c->method, c->pos[i], type, dimensions);
+    const uint32_t id = f->next < CLASS_LIMIT ? f->w->site(f->w->arg, c->method, c->pos[i], made) : 0;
     if (!id) {
         put(o, "\0\0\0\0\0\0", CALL);
         return;
@@ -137,6 +117,7 @@ static bool put_code(struct out *o, struct code *c) {
     const size_t from = o->n;
     const bool uses = c->f->w->uses;
     uint8_t call[USE_MOST];
+    struct made made;
     if (uses && c->uses.entry) use_entry(&c->uses, call), put(o, call, USE_ENTRY), c->f->w->sites++;
     for (size_t i = 0, prev = 0, len; i < c->n; prev = i, i += len) {
         const uint8_t op = c->code[i];
@@ -156,7 +137,7 @@ static bool put_code(struct out *o, struct code *c) {
         } else {
             put(o, c->code + i, len);
         }
-        if (is_allocation(op) && !uses) put_call(o, c, i);
+        if (!uses && made_at(c->f, c->code, i, &made)) put_call(o, c, i, &made);
     }
     return o->bad || o->n - from == c->new_n;
 }

@@ -76,14 +76,8 @@ void uses_method(struct uses *u, uint32_t flags, struct text name) {
 
 // Descriptor of the field or method that the instruction at i names, and its class.
 static struct text named(const struct uses *u, size_t i, struct text *class) {
-    const struct file *f = u->f;
-    const uint32_t index = get16(u->code + i + 1);
-    const struct text none = {NULL, 0};
-    if (index >= f->count || !f->pool[index] || *f->pool[index] < 9 || *f->pool[index] > 11) return none;
-    const uint32_t pair = get16(f->pool[index] + 3);
-    if (pair >= f->count || !f->pool[pair] || *f->pool[pair] != 12) return none;
-    *class = class_name(f, get16(f->pool[index] + 1));
-    return utf8(f, get16(f->pool[pair] + 3));
+    struct text name;
+    return member_of(u->f, get16(u->code + i + 1), class, &name);
 }
 
 enum { NONE, ONE, WIDE_ONE, TWO, MANY }; // operands above the object

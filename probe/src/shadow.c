@@ -4,6 +4,7 @@
 #include "shadow.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 #include "classtable.h"
 #include "guard.h"
@@ -23,9 +24,10 @@ static PER_RECORDING _Atomic uint32_t *expected; // by site
 // Sites of objects that have left eden, at their first words: a site, and KEPT_HALF where two of these share an entry.
 static PER_RECORDING uint32_t *kept;
 enum { KEPT_HALF = 1u << 31 };
+static PER_RECORDING uint8_t *keeps; // by region or space: some may stand there
 static PER_RECORDING bool repeat; // there was a sync point: who begins to read there knows no site
 static PER_RECORDING struct named {
-    uint32_t id, hash;
+    uint32_t id, hash, kinds; // kinds: bits by made_kind
 } *named; // by TSLOT: hashes of names of types
 static PER_RECORDING bool walked;
 static PER_RECORDING uint32_t number; // of the phase
@@ -40,7 +42,8 @@ bool shadow_init(struct shadow_place *at) {
     expected = memory_sparse(SHADOW_SITES * sizeof *expected);
     named = memory_sparse(MAX_TYPES * sizeof *named);
     kept = memory_sparse(table_bytes);
-    if (!table || !expected || !named || !kept) return false;
+    keeps = memory(vm_has_regions() ? vm.heap_bytes / vm.region_bytes + 1 : SPACES);
+    if (!table || !expected || !named || !kept || !keeps) return false;
     *at = (struct shadow_place){(uint64_t)(uintptr_t)&phase, (uint64_t)(uintptr_t)vm.heap_base, vm.heap_bytes,
                                 (uint64_t)(uintptr_t)table, shift};
     return true;
@@ -53,7 +56,7 @@ void shadow_expect(uint32_t site, uint32_t hash) {
 uint32_t shadow_hash(uint32_t h, const void *p, uint64_t n) {
     if (!h) h = 2166136261u;
     for (uint64_t i = 0; i < n; i++) h = (h ^ ((const uint8_t *)p)[i]) * 16777619u;
-    return h ? h : 1;
+    return h < MADE_KINDS ? MADE_KINDS : h;
 }
 
 bool shadow_switch(bool on) {
@@ -65,13 +68,25 @@ bool shadow_is_on(void) { return atomic_load_explicit(&phase, memory_order_relax
 uint64_t shadow_marked(void) { return atomic_load_explicit(&marked, memory_order_relaxed); }
 uint64_t shadow_mistyped(void) { return atomic_load_explicit(&mistyped, memory_order_relaxed); }
 
-static uint32_t hash_of(uint32_t id, uint64_t word) {
+static uint32_t kinds_of(const char *name, size_t n) {
+    static const char lambda[] = "$$Lambda";
+    if (n > 1 && name[0] == '[') return 1u << MADE_ARRAY | (name[1] == 'L' || name[1] == '[' ? 1u << MADE_OBJECTS : 0);
+    for (size_t i = 0; i + sizeof lambda - 1 <= n; i++)
+        if (!memcmp(name + i, lambda, sizeof lambda - 1)) return 1u << MADE_LAMBDA | 1u << MADE_INSTANCE;
+    return 1u << MADE_INSTANCE;
+}
+
+// Whether an object of that type may come from the site.
+static bool fits(uint32_t site, uint32_t id, uint64_t word) {
     struct named *t = &named[TSLOT(id)];
-    if (t->id == id) return t->hash;
-    const char *symbol = rdp(klass_of(word) + vm.k_name);
-    if (!symbol) return 0;
-    *t = (struct named){id, shadow_hash(0, symbol + vm.sym_body, rd32(symbol + vm.sym_len) & 0xffff)};
-    return t->hash;
+    if (t->id != id) {
+        const char *symbol = rdp(klass_of(word) + vm.k_name);
+        if (!symbol) return false;
+        const size_t n = rd32(symbol + vm.sym_len) & 0xffff;
+        *t = (struct named){id, shadow_hash(0, symbol + vm.sym_body, n), kinds_of(symbol + vm.sym_body, n)};
+    }
+    const uint32_t e = atomic_load_explicit(&expected[site], memory_order_acquire);
+    return e == t->hash || (e < MADE_KINDS && t->kinds >> e & 1);
 }
 
 struct sited {
@@ -87,14 +102,13 @@ static void keep_site(uint64_t a, uint32_t site) {
     *kept_of(a) = site && shift == 4 && a & 8 ? site | KEPT_HALF : site;
 }
 
-// What a region kept that was freed and is used anew. Only G1 frees one without a walk of it.
-static void forget_reused(const struct heapmaps *m) {
-    if (!vm_has_regions()) return;
-    for (uint32_t i = 0; i < m->last.n && i < m->start.n; i++) {
-        const struct area *s = &m->start.area[i];
-        const uint32_t was = m->last.area[i].kind;
-        if ((s->kind == HC_SPACE_EDEN || s->kind == HC_SPACE_FREE) && was != HC_SPACE_EDEN && was != HC_SPACE_FREE)
-            os_give_back(kept_of(s->bottom), (vm.region_bytes >> shift) * sizeof *kept);
+// What a region kept that was freed without a walk of it (the Cleanup of G1), and is used anew.
+static void forget_reused(const struct heapmap *start) {
+    for (uint32_t i = 0; vm_has_regions() && i < start->n; i++) {
+        const struct area *s = &start->area[i];
+        if (!keeps[i] || (s->kind != HC_SPACE_EDEN && s->kind != HC_SPACE_FREE)) continue;
+        os_give_back(kept_of(s->bottom), (vm.region_bytes >> shift) * sizeof *kept);
+        keeps[i] = 0;
     }
 }
 
@@ -131,7 +145,7 @@ static void put_kept(struct enc *e, uint64_t lo, uint64_t hi, uint64_t *addr) {
         const uint32_t site = *kept_of(a) & ~(uint32_t)KEPT_HALF;
         struct obj o;
         if ((dug && is_grave(a)) || !obj_at(a, mark, &o) || site >= SHADOW_SITES) continue;
-        if (expected[site] != hash_of(o.type & TYPE_MASK, word_of_object(a, mark))) continue;
+        if (!fits(site, o.type & TYPE_MASK, word_of_object(a, mark))) continue;
         put_s(e, (int64_t)(WORD(a) - *addr));
         put_u(e, site);
         *addr = WORD(a);
@@ -153,7 +167,7 @@ HOT uint32_t site_at(struct sited *s, uint64_t end, uint32_t type, uint64_t word
     *entry = 0;
     const uint32_t site = v & ((1u << SHADOW_PHASE) - 1);
     if ((v ^ now) >> SHADOW_PHASE || site >= SHADOW_SITES) return 0;
-    if (atomic_load_explicit(&expected[site], memory_order_acquire) == hash_of(type & TYPE_MASK, word)) return site;
+    if (fits(site, type & TYPE_MASK, word)) return site;
     s->mistyped++;
     return 0;
 }
@@ -194,10 +208,12 @@ static void range(int lay, struct sited *s, uint64_t lo, uint64_t hi) {
 void shadow_put(struct enc *e, const struct heapmaps *m) {
     if (!shadow_is_on() || e->over) return;
     struct sited s = {.e = e};
-    forget_reused(m);
+    forget_reused(&m->start);
     for (uint32_t i = 0; i < (vm_has_regions() ? regions_in_both(m) : SPACES); i++) {
         const struct area *from = &m->start.area[i];
-        if (vm_has_regions() ? evacuated(m, i, true) : i == FROM) keep_moved(from->bottom, from->top);
+        if (vm_has_regions() ? !evacuated(m, i, true) : i != FROM) continue;
+        keep_moved(from->bottom, from->top);
+        keeps[i] = 0;
     }
     uint8_t *at = blob_begin(e, HC_EV_SITED);
     if (e->over) return;
@@ -207,8 +223,11 @@ void shadow_put(struct enc *e, const struct heapmaps *m) {
         if (vm_has_regions() ? from->kind == HC_SPACE_EDEN && used(from) : used(from))
             range(layout(), &s, from->bottom, from->top);
     }
-    for (uint32_t i = 0; repeat && i < m->finish.n; i++)
-        if (holds_kept(&m->finish, i)) put_kept(e, m->finish.area[i].bottom, m->finish.area[i].top, &s.addr);
+    for (uint32_t i = 0; i < m->finish.n; i++) {
+        if (!holds_kept(&m->finish, i)) continue;
+        if (repeat) put_kept(e, m->finish.area[i].bottom, m->finish.area[i].top, &s.addr);
+        keeps[i] = 1;
+    }
     repeat = false;
     blob_end(e, at);
     atomic_fetch_add_explicit(&marked, s.marked, memory_order_relaxed);

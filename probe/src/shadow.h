@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "classfile.h"
 #include "encode.h"
 #include "heapcam_abi.h"
 #include "heapmap.h"
@@ -18,8 +19,9 @@ struct shadow_place { // what the code needs to know: addresses, and the shift f
     int shift;
 };
 bool shadow_init(struct shadow_place *at);         // false: no memory. The thread that begins
-void shadow_expect(uint32_t site, uint32_t hash);  // the hash of its type's name; before the site is used. Any thread
-uint32_t shadow_hash(uint32_t h, const void *p, uint64_t n); // FNV-1a; h: 0, or of what is before
+// The hash of its type's name, or a made_kind; before the site is used. Any thread
+void shadow_expect(uint32_t site, uint32_t hash);
+uint32_t shadow_hash(uint32_t h, const void *p, uint64_t n); // FNV-1a, never a made_kind; h: 0, or of what is before
 bool shadow_switch(bool on);                        // what it was; off: the code stores nothing
 bool shadow_is_on(void);
 // The version of an epoch's block; newer: it has events of version 3. 0: that of all blocks.

@@ -23,9 +23,9 @@ static uint32_t method(void *arg, const struct rewritten *m) {
     return ++nmethods;
 }
 
-static uint32_t site(void *arg, uint32_t m, uint32_t bci, struct text type, int dimensions) {
-    uint32_t sum = m + bci + (uint32_t)dimensions;
-    for (size_t i = 0; i < type.n; i++) sum += type.p[i];
+static uint32_t site(void *arg, uint32_t m, uint32_t bci, const struct made *made) {
+    uint32_t sum = m + bci + (uint32_t)made->dimensions + made->kind;
+    for (size_t i = 0; i < made->type.n; i++) sum += made->type.p[i];
     *(uint32_t *)arg += sum;
     nsites++;
     return nsites % 101 ? nsites * 7 % 100000 : 0; // ids of both forms, and some that are refused

@@ -1,6 +1,10 @@
-/** Allocates arrays of eight lengths, each at a site of its own (length 20 + k in makeK), and keeps some. Argument: rounds. */
+import java.lang.reflect.Array;
+import java.util.Arrays;
+
+/** Allocates arrays of twelve lengths, each at a site of its own (length 20 + k in makeK), and keeps some. Argument: rounds. */
 public class Exact {
     static final Object[] KEPT = new Object[40000];
+    static final int[] MODEL = new int[28];
 
     static Object make0() { return new int[20]; }
 
@@ -18,6 +22,14 @@ public class Exact {
 
     static Object make7() { return new Object[27][]; }
 
+    static Object make8() { return MODEL.clone(); }
+
+    static Object make9() { return Arrays.copyOf(MODEL, 29); }
+
+    static Object make10() { return Array.newInstance(Exact.class, 30); }
+
+    static Object make11() { return (new long[2][31])[1]; }
+
     static Object make(int k) {
         switch (k) {
             case 0: return make0();
@@ -27,7 +39,11 @@ public class Exact {
             case 4: return make4();
             case 5: return make5();
             case 6: return make6();
-            default: return make7();
+            case 7: return make7();
+            case 8: return make8();
+            case 9: return make9();
+            case 10: return make10();
+            default: return make11();
         }
     }
 
@@ -37,7 +53,7 @@ public class Exact {
             r ^= r << 13;
             r ^= r >>> 7;
             r ^= r << 17;
-            Object o = make((int) (r >>> 33) & 7);
+            Object o = make((int) (r >>> 33) % 12);
             sum += o.hashCode() & 1;
             if ((r & 7) == 0) KEPT[at = (at + 1) % KEPT.length] = o;
         }
