@@ -41,7 +41,8 @@ var Groups = []Group{
 		{Key: "allow_untested_jdk", Kind: Bool, Default: "false", Reload: NextAttach,
 			Help: "Record JDK versions between the tested ones, if a self-check passes. Newer JDKs need no setting."},
 		{Key: "proven_sites", Kind: Bool, Default: "true", Reload: NextAttach,
-			Help: "Read bytecodes to prove where objects were allocated. Only JDK 17 and 25 with Serial, Parallel or G1."},
+			Help: "Read bytecodes to prove where objects were allocated. Only JDK 17 and 25 with Serial, Parallel or " +
+				"G1."},
 	}},
 	{"Disk", []Def{
 		{Key: "out", Kind: Text, Placeholder: "DIR", Packaged: "/var/lib/heapcam",

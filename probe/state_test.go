@@ -44,6 +44,8 @@ var outlive = map[string]string{
 	"phase":                 "shadow.c: read by rewritten code that may still run; 0 between recordings",
 	"table":                 "shadow.c: where that code writes",
 	"table_bytes":           "likewise",
+	"outside":               "likewise",
+	"expected":              "shadow.c: what that code reads of a site",
 	"shift":                 "likewise",
 	"members":               "pool.c: threads, of which one may not have ended",
 	"nmembers":              "likewise",

@@ -54,7 +54,7 @@ static inline void body_end(struct body *b, uint32_t c) {
 
 static inline void put_method(struct out *o, uint32_t name, uint32_t sig, uint32_t code, const struct out *body) {
     w2(o, 9), w2(o, name), w2(o, sig), w2(o, 1); // public static
-    w2(o, code), w4(o, (uint32_t)body->n + 12), w2(o, 8), w2(o, 6), w4(o, (uint32_t)body->n);
+    w2(o, code), w4(o, (uint32_t)body->n + 12), w2(o, 8), w2(o, 8), w4(o, (uint32_t)body->n);
     put(o, body->p, body->n);
     w2(o, 0), w2(o, 0);
 }

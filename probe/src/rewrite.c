@@ -88,23 +88,23 @@ static void put_utf8(struct out *o, struct text t) { w1(o, POOL_UTF8), w2(o, (ui
 
 static struct text literal(const char *s) { return (struct text){(const uint8_t *)s, strlen(s)}; }
 
-// The entries that each call needs; the sixth is the Methodref, and of uses the ninth is that for a locked object.
+// The entries that calls need: the Methodref of the first is HELPER_FIRST behind the pool as it was, that of the other
+// HELPER_OTHER.
 static void put_helper(struct file *f) {
     struct out *o = &f->added;
     const uint32_t i = f->count;
     const bool uses = f->w->uses;
-    put_utf8(o, f->w->helper);                                                // 0
-    w1(o, POOL_CLASS), w2(o, i);                                              // 1
-    put_utf8(o, literal(uses ? "use" : "site"));                              // 2
-    put_utf8(o, literal(uses ? "(Ljava/lang/Object;)V" : "(I)V"));            // 3
-    w1(o, 12), w2(o, i + 2), w2(o, i + 3);                                    // 4
-    w1(o, 10), w2(o, i + 1), w2(o, i + 4);                                    // 5
-    f->next = i + 6;
-    if (!uses) return;
-    put_utf8(o, literal("held"));          // 6
-    w1(o, 12), w2(o, i + 6), w2(o, i + 3); // 7
-    w1(o, 10), w2(o, i + 1), w2(o, i + 7); // 8
-    f->next = i + 9;
+    put_utf8(o, f->w->helper);                                     // 0
+    w1(o, POOL_CLASS), w2(o, i);                                   // 1
+    put_utf8(o, literal(uses ? "use" : "site"));                   // 2
+    put_utf8(o, literal(uses ? "(Ljava/lang/Object;)V" : "(I)V")); // 3
+    w1(o, 12), w2(o, i + 2), w2(o, i + 3);                         // 4
+    w1(o, 10), w2(o, i + 1), w2(o, i + 4);                         // 5
+    put_utf8(o, literal(uses ? "held" : "array"));                 // 6
+    put_utf8(o, literal(uses ? "(Ljava/lang/Object;)V" : "(II)V")); // 7
+    w1(o, 12), w2(o, i + 6), w2(o, i + 7);                         // 8
+    w1(o, 10), w2(o, i + 1), w2(o, i + 8);                         // 9
+    f->next = i + 10;
 }
 
 // What is behind the pool, with calls. false: it is not as it should be.

@@ -15,7 +15,13 @@ enum {
     LOOKUPSWITCH = 171,
     GOTO_W = 200,
     CALL = 6,    // bytes that are put behind an allocation
+    WITH_LENGTH = 2, // more of them behind that of an array
+    DUP = 89,
+    ARRAYLENGTH = 190,
+    NEWARRAY = 188,
+    ANEWARRAY = 189,
     LONG = 8000, // the compilers leave longer methods alone
+    MORE_STACK = 2,
     NOWHERE = -1,
 };
 
@@ -36,6 +42,9 @@ static bool is_switch(uint8_t c) { return c == TABLESWITCH || c == LOOKUPSWITCH;
 static bool is_branch(uint8_t c) { return (c >= 153 && c <= 167) || c == 198 || c == 199; } // of two bytes
 static size_t padding(size_t at) { return 3 - at % 4; }
 
+static bool is_array(uint8_t op) { return op == NEWARRAY || op == ANEWARRAY; }
+static size_t call_bytes(uint8_t op) { return is_array(op) ? CALL + WITH_LENGTH : CALL; }
+
 // Where each instruction will be, or the call before it. Returns how many calls there are, -1: the code is not
 // understood.
 static int layout(struct code *c) {
@@ -55,7 +64,7 @@ static int layout(struct code *c) {
         const size_t before = uses ? use_before(&c->uses, i, prev, call) : 0;
         at += before + len, calls += before > 0, prev = i;
         if (is_switch(op)) at += padding(c->pos[i]) - padding(i);
-        if (!uses && made_at(c->f, c->code, i, &made)) at += CALL, calls++;
+        if (!uses && made_at(c->f, c->code, i, &made)) at += call_bytes(op), calls++;
     }
     c->pos[c->n] = (uint32_t)at;
     c->new_n = at;
@@ -99,17 +108,19 @@ static bool put_switch(struct out *o, const struct code *c, size_t i, size_t len
 static void put_call(struct out *o, struct code *c, size_t i, const struct made *made) {
     struct file *f = c->f;
     const uint32_t id = f->next < CLASS_LIMIT ? f->w->site(f->w->arg, c->method, c->pos[i], made) : 0;
+    const bool array = is_array(c->code[i]);
     if (!id) {
-        put(o, "\0\0\0\0\0\0", CALL);
+        put(o, "\0\0\0\0\0\0\0\0", call_bytes(c->code[i]));
         return;
     }
+    if (array) w1(o, DUP), w1(o, ARRAYLENGTH);
     if (id < 32768) {
         w1(o, SIPUSH), w2(o, id);
     } else {
         w1(&f->added, POOL_INTEGER), w4(&f->added, id);
         w1(o, LDC_W), w2(o, f->next++);
     }
-    w1(o, INVOKESTATIC), w2(o, f->count + 5);
+    w1(o, INVOKESTATIC), w2(o, f->count + (array ? HELPER_OTHER : HELPER_FIRST));
     f->w->sites++;
 }
 
@@ -311,11 +322,11 @@ static int put_body(struct out *o, struct code *c, struct in r, const struct met
     const int n = layout(c);
     c->f->w->unseen = unseen; // writing counts them
     if (n <= 0) return n;
-    if (stack > CLASS_LIMIT - USE_STACK || c->new_n > CLASS_LIMIT || (c->n <= LONG && c->new_n > LONG)) return -1;
+    if (stack > CLASS_LIMIT - MORE_STACK || c->new_n > CLASS_LIMIT || (c->n <= LONG && c->new_n > LONG)) return -1;
     if (!name_method(c, m->name, m->sig)) return -1;
     const size_t length = o->n;
     w4(o, 0);
-    w2(o, stack + (c->f->w->uses ? USE_STACK : 1)), w2(o, locals), w4(o, (uint32_t)c->new_n);
+    w2(o, stack + MORE_STACK), w2(o, locals), w4(o, (uint32_t)c->new_n);
     if (!put_code(o, c) || !put_exceptions(o, c) || !put_attributes(o, c) || o->bad) return -1;
     set4(o->p + length, (uint32_t)(o->n - length - 4));
     return 1;

@@ -1,11 +1,12 @@
 //go:build ignore
 
-// rewritemade.c: rewritemade.h. Besides the bytecodes that allocate there are calls: of methods of the JVM, and of those
-// that compiled code has a form of its own for, in which the bytecodes behind the call never run.
+// rewritemade.c: rewritemade.h. Besides the bytecodes that allocate there are calls: of methods of the JVM, and of
+// those that compiled code has a form of its own for, in which the bytecodes behind the call never run.
 #include "rewritemade.h"
 
 enum {
-    INVOKEVIRTUAL = 182, INVOKESPECIAL, INVOKESTATIC, INVOKEDYNAMIC = 186, NEW, NEWARRAY, ANEWARRAY, MULTIANEWARRAY = 197,
+    INVOKEVIRTUAL = 182, INVOKESPECIAL, INVOKESTATIC, INVOKEDYNAMIC = 186, NEW, NEWARRAY, ANEWARRAY,
+    MULTIANEWARRAY = 197,
 };
 
 static bool exactly(struct made *m, const uint8_t *p, size_t n, int dimensions) {

@@ -124,7 +124,7 @@ static int used(const struct uses *u, size_t i, size_t prev) {
 
 static size_t call(const struct uses *u, bool held, uint8_t *to) {
     to[0] = INVOKESTATIC;
-    set2(to + 1, u->f->count + (held ? 8 : 5));
+    set2(to + 1, u->f->count + (held ? HELPER_OTHER : HELPER_FIRST));
     return 3;
 }
 

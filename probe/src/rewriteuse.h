@@ -4,7 +4,7 @@
 
 #include "classfile.h"
 
-enum { USE_MOST = 7, USE_ENTRY = 4, USE_STACK = 2 }; // bytes of one; at the method's begin; more stack
+enum { USE_MOST = 7, USE_ENTRY = 4 }; // bytes of one; at the method's begin
 
 struct uses { // of one method
     const struct file *f;

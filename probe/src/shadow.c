@@ -19,8 +19,9 @@
 static _Atomic uint32_t phase; // read by the code that was put into classes; 0: it stores nothing
 static uint32_t *table;        // stays where it is, as that code does
 static uint64_t table_bytes;
+static uint64_t *outside; // as the table: of arrays outside of the threads' buffers, by length and type
+static _Atomic uint32_t *expected; // by site; as the table
 static int shift;
-static PER_RECORDING _Atomic uint32_t *expected; // by site
 // Sites of objects that have left eden, at their first words: a site, and KEPT_HALF where two of these share an entry.
 static PER_RECORDING uint32_t *kept;
 enum { KEPT_HALF = 1u << 31 };
@@ -39,13 +40,15 @@ bool shadow_init(struct shadow_place *at) {
         table_bytes = ((vm.heap_bytes >> shift) + 2) * sizeof *table;
         table = os_sparse(table_bytes);
     }
-    expected = memory_sparse(SHADOW_SITES * sizeof *expected);
+    if (!outside) outside = os_sparse(SHADOW_OUTSIDE * sizeof *outside);
+    if (!expected) expected = os_sparse(SHADOW_SITES * sizeof *expected);
     named = memory_sparse(MAX_TYPES * sizeof *named);
     kept = memory_sparse(table_bytes);
     keeps = memory(vm_has_regions() ? vm.heap_bytes / vm.region_bytes + 1 : SPACES);
-    if (!table || !expected || !named || !kept || !keeps) return false;
+    if (!table || !outside || !expected || !named || !kept || !keeps) return false;
     *at = (struct shadow_place){(uint64_t)(uintptr_t)&phase, (uint64_t)(uintptr_t)vm.heap_base, vm.heap_bytes,
-                                (uint64_t)(uintptr_t)table, shift};
+                                (uint64_t)(uintptr_t)table, (uint64_t)(uintptr_t)outside,
+                                (uint64_t)(uintptr_t)expected, shift};
     return true;
 }
 
@@ -76,17 +79,21 @@ static uint32_t kinds_of(const char *name, size_t n) {
     return 1u << MADE_INSTANCE;
 }
 
-// Whether an object of that type may come from the site.
-static bool fits(uint32_t site, uint32_t id, uint64_t word) {
+// NULL: its name cannot be read.
+static const struct named *name_of(uint32_t id, uint64_t word) {
     struct named *t = &named[TSLOT(id)];
-    if (t->id != id) {
-        const char *symbol = rdp(klass_of(word) + vm.k_name);
-        if (!symbol) return false;
-        const size_t n = rd32(symbol + vm.sym_len) & 0xffff;
-        *t = (struct named){id, shadow_hash(0, symbol + vm.sym_body, n), kinds_of(symbol + vm.sym_body, n)};
-    }
+    if (t->id == id) return t;
+    const char *symbol = rdp(klass_of(word) + vm.k_name);
+    if (!symbol) return NULL;
+    const size_t n = rd32(symbol + vm.sym_len) & 0xffff;
+    *t = (struct named){id, shadow_hash(0, symbol + vm.sym_body, n), kinds_of(symbol + vm.sym_body, n)};
+    return t;
+}
+
+// Whether an object of that type may come from the site.
+static bool fits(uint32_t site, const struct named *t) {
     const uint32_t e = atomic_load_explicit(&expected[site], memory_order_acquire);
-    return e == t->hash || (e < MADE_KINDS && t->kinds >> e & 1);
+    return t && (e == t->hash || (e < MADE_KINDS && t->kinds >> e & 1));
 }
 
 struct sited {
@@ -145,7 +152,7 @@ static void put_kept(struct enc *e, uint64_t lo, uint64_t hi, uint64_t *addr) {
         const uint32_t site = *kept_of(a) & ~(uint32_t)KEPT_HALF;
         struct obj o;
         if ((dug && is_grave(a)) || !obj_at(a, mark, &o) || site >= SHADOW_SITES) continue;
-        if (!fits(site, o.type & TYPE_MASK, word_of_object(a, mark))) continue;
+        if (!fits(site, name_of(o.type & TYPE_MASK, word_of_object(a, mark)))) continue;
         put_s(e, (int64_t)(WORD(a) - *addr));
         put_u(e, site);
         *addr = WORD(a);
@@ -167,9 +174,18 @@ HOT uint32_t site_at(struct sited *s, uint64_t end, uint32_t type, uint64_t word
     *entry = 0;
     const uint32_t site = v & ((1u << SHADOW_PHASE) - 1);
     if ((v ^ now) >> SHADOW_PHASE || site >= SHADOW_SITES) return 0;
-    if (fits(site, type & TYPE_MASK, word)) return site;
+    if (fits(site, name_of(type & TYPE_MASK, word))) return site;
     s->mistyped++;
     return 0;
+}
+
+// The site of an array of that length that has none where it ends.
+static uint32_t site_outside(uint32_t len, const struct named *t, uint32_t now) {
+    if (!t) return 0;
+    const uint64_t v = outside[(len ^ len >> 14 ^ t->hash) % SHADOW_OUTSIDE];
+    const uint32_t entry = (uint32_t)(v >> 32), site = entry & ((1u << SHADOW_PHASE) - 1);
+    if ((entry ^ now) >> SHADOW_PHASE || (uint32_t)v != len || !site || site >= SHADOW_SITES) return 0;
+    return fits(site, t) ? site : 0;
 }
 
 static void range(int lay, struct sited *s, uint64_t lo, uint64_t hi) {
@@ -192,7 +208,9 @@ static void range(int lay, struct sited *s, uint64_t lo, uint64_t hi) {
             unknown_class("a class word in evacuated memory is unknown", a);
             return; // which unknown_class does not come back to
         }
-        const uint32_t site = site_at(s, a + bytes, o->type, word_at(lay, a, mark), now);
+        uint32_t site = site_at(s, a + bytes, o->type, word_at(lay, a, mark), now);
+        if (!site && (mark & 3) == 3 && len >= SHADOW_LARGE)
+            site = site_outside(len, name_of(o->type & TYPE_MASK, word_at(lay, a, mark)), now);
         if ((mark & 3) == 3) keep_site(mark & ~7ull, site);
         if (site && (mark & 3) == 3 && !repeat && s->e->end - s->e->p >= TOKEN) {
             const uint64_t to = WORD(mark & ~7ull);
@@ -243,5 +261,6 @@ void shadow_next(bool eden_emptied) {
     if (!shadow_is_on() || !(was || eden_emptied)) return;
     if (!was) os_give_back(table, table_bytes), os_give_back(kept, table_bytes);
     number = number % 255 + 1;
+    if (number == 1) memset(outside, 0, SHADOW_OUTSIDE * sizeof *outside);
     atomic_store(&phase, number << SHADOW_PHASE);
 }

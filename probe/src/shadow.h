@@ -12,10 +12,12 @@
 #include "heapmap.h"
 #include "uses.h"
 
-// An entry is the number of the phase (8 bits, never 0) above that of the site.
-enum { SHADOW_SITES = 1 << 20, SHADOW_PHASE = 24 };
+// An entry is the number of the phase (8 bits, never 0) above that of the site. What finds the entry at the end of the
+// newest object in use has allocated outside of the thread's buffer: that of a large array is written down by
+// its length and type, as an entry above the length. Where two sites meet in such a place it holds none.
+enum { SHADOW_SITES = 1 << 20, SHADOW_PHASE = 24, SHADOW_LARGE = 128, SHADOW_OUTSIDE = 1 << 14 };
 struct shadow_place { // what the code needs to know: addresses, and the shift from bytes of heap to entries
-    uint64_t phase, base, bytes, table;
+    uint64_t phase, base, bytes, table, outside, expected;
     int shift;
 };
 bool shadow_init(struct shadow_place *at);         // false: no memory. The thread that begins
