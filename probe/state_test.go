@@ -45,6 +45,7 @@ var outlive = map[string]string{
 	"table":                 "shadow.c: where that code writes",
 	"table_bytes":           "likewise",
 	"outside":               "likewise",
+	"defined":               "exact.c: a helper class stays in the JVM",
 	"expected":              "shadow.c: what that code reads of a site",
 	"shift":                 "likewise",
 	"members":               "pool.c: threads, of which one may not have ended",

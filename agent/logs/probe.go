@@ -61,8 +61,8 @@ var Probe = []ProbeLine{
 	{info, "sampled stacks: %llu of %llu that were compared differed from the JVM's; it is asked for all from now on",
 		"The probe reads most stacks of sampled allocations itself, and compares some with what the JVM says. " +
 			"Sampling costs more from here on.", "report it as a defect"},
-	{info, "exact sites: off: this JVM must be started with the probe",
-		"The probe was loaded into a JVM that ran already. `heapcam run --sites exact` starts one with it.", ""},
+	{info, "exact sites: off: the JVM does not let its classes be changed",
+		"The JVM refuses the JVMTI capability to retransform classes.", ""},
 	{info, "exact sites: off: %s",
 		"The JVM lacks what this needs; the line says what. Sites are sampled.", ""},
 	{info, "exact sites: %llu classes with %llu sites in %llu methods; left as they are: %llu methods, %llu classes " +

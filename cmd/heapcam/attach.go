@@ -24,6 +24,7 @@ type attachOptions struct {
 	rec    recordOptions
 	socket string
 	json   bool
+	yes    bool
 }
 
 func newAttachCmd() *cobra.Command {
@@ -42,6 +43,9 @@ returns as soon as the agent records JVM.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			opts, err := o.options(c)
 			if err != nil {
+				return err
+			}
+			if err := o.rec.confirmed(o.yes); err != nil {
 				return err
 			}
 			cl, err := dialAgent(o.socket)
@@ -64,6 +68,7 @@ returns as soon as the agent records JVM.`,
 	}
 	o.rec.addProbe(c)
 	addSocket(c, &o.socket)
+	addYes(c, &o.yes)
 	c.Flags().BoolVar(&o.json, "json", false, "Print JSON (heapcam.attach/1).")
 	exitsWith(c, "3", "No agent runs, or no such JVM.")
 	exitsWith(c, "4", "Only root and members of the group "+api.Group+" may ask this agent to attach.")
@@ -77,13 +82,18 @@ func (o *attachOptions) options(c *cobra.Command) (string, error) {
 	all.add(&cobra.Command{}) // defaults, so that check sees complete options
 	all.depth, all.sampling, all.shmSize = o.rec.depth, o.rec.sampling, o.rec.shmSize
 	all.names, all.untested = o.rec.names, o.rec.untested
-	all.stack, all.maxSync = o.rec.stack, o.rec.maxSync
+	all.stack, all.maxSync, all.sites = o.rec.stack, o.rec.maxSync, o.rec.sites
 	if err := all.check(); err != nil {
 		return "", err
 	}
 	set := c.Flags().Changed
 	var opts []string
-	if set("depth") {
+	if set("sites") && o.rec.sites == "exact" {
+		opts = append(opts, "depth=full", "exact=1")
+	} else if set("sites") {
+		opts = append(opts, "exact=0")
+	}
+	if set("depth") && o.rec.sites != "exact" {
 		opts = append(opts, "depth="+o.rec.depth)
 	}
 	if set("sampling") {
@@ -110,6 +120,10 @@ func (o *attachOptions) options(c *cobra.Command) (string, error) {
 		opts = append(opts, "newsites=1")
 	}
 	return strings.Join(opts, ","), nil
+}
+
+func addYes(c *cobra.Command, yes *bool) {
+	c.Flags().BoolVar(yes, "yes", false, "Allow what --sites exact does to a JVM that runs: it compiles its code anew.")
 }
 
 func addSocket(c *cobra.Command, p *string) {

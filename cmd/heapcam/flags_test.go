@@ -53,7 +53,7 @@ func TestAttachOptions(t *testing.T) {
 		"depth=full": "depth=full", "sampling=100000": "interval=100000", "stack-depth=9": "stack=9",
 		"shm-size=4MiB": "ring=4194304", "max-sync-pause=40ms": "max_sync=40", "thread-names=off": "names=off",
 		"allow-untested-jdk=true": "allow_untested=1", "proven-sites=true": "newsites=1",
-		"proven-sites=false": "newsites=0",
+		"proven-sites=false": "newsites=0", "sites=exact": "depth=full,exact=1", "sites=sampled": "exact=0",
 	} {
 		o := attachOptions{}
 		c := &cobra.Command{}

@@ -41,7 +41,7 @@ type recordOptions struct {
 	names         string
 	untested      bool
 	proven        bool
-	exact         bool   // run --sites exact
+	sites         string
 	drag          string // run --drag, for the probe
 	maxSync       time.Duration
 	maxReference  time.Duration
@@ -86,6 +86,16 @@ func (o *recordOptions) addProbe(c *cobra.Command) {
 	bind(f, "thread_names", &o.names)
 	bind(f, "allow_untested_jdk", &o.untested)
 	bind(f, "proven_sites", &o.proven)
+	bind(f, "sites", &o.sites)
+}
+
+// confirmed says whether a JVM that runs already may be changed. It warns if it may not yet.
+func (o *recordOptions) confirmed(yes bool) error {
+	if o.sites != "exact" || yes {
+		return nil
+	}
+	return usage("--sites exact changes the bytecode of all classes of a JVM that runs. The JVM stops some times " +
+		"for it, compiles its code anew, and is slower until it has. If that may be, add --yes")
 }
 
 // check finds wrong settings before recording starts.
@@ -95,6 +105,9 @@ func (o *recordOptions) check() error {
 	}
 	if !slices.Contains([]string{"off", "folded", "full"}, o.names) {
 		return usage("--thread-names %s: it must be off, folded or full", o.names)
+	}
+	if o.sites != "sampled" && o.sites != "exact" {
+		return usage("--sites %s: it must be sampled or exact", o.sites)
 	}
 	if o.stack < 1 || o.stack > 512 {
 		return usage("--stack-depth %d: it must be from 1 to 512", o.stack)
@@ -183,7 +196,11 @@ func newLog(w io.Writer, level zerolog.Level) zerolog.Logger {
 
 // probeOptions are what follows the library's path in -agentpath.
 func (o *recordOptions) probeOptions(ringDir string) string {
-	s := fmt.Sprintf("dir=%s,depth=%s,interval=%d", ringDir, o.depth, int64(o.sampling))
+	depth := o.depth
+	if o.sites == "exact" {
+		depth = "full"
+	}
+	s := fmt.Sprintf("dir=%s,depth=%s,interval=%d", ringDir, depth, int64(o.sampling))
 	if o.shmSize != 0 {
 		s += fmt.Sprintf(",ring=%d", int64(o.shmSize))
 	}
@@ -200,7 +217,7 @@ func (o *recordOptions) probeOptions(ringDir string) string {
 	if o.proven {
 		s += ",newsites=1"
 	}
-	if o.exact {
+	if o.sites == "exact" {
 		s += ",exact=1"
 	}
 	if o.drag != "" {

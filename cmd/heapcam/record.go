@@ -19,6 +19,7 @@ import (
 type recordVerb struct {
 	rec recordOptions
 	dur time.Duration
+	yes bool
 }
 
 func newRecordCmd() *cobra.Command {
@@ -37,6 +38,7 @@ Then it detaches, and JVM continues. JVM is a pid, a name (main class or jar), o
 		RunE: func(_ *cobra.Command, args []string) error { return o.run(args[0]) },
 	}
 	o.rec.add(c)
+	addYes(c, &o.yes)
 	exitsWith(c, "4", "JVM belongs to another user.")
 	exitsWith(c, "5", "heapcam cannot record JVM, or the probe stopped. `heapcam doctor JVM` says why.")
 	c.Flags().DurationVar(&o.dur, "for", 0, "Record for this long, such as 90s or 15m. Default 0 = until "+
@@ -46,6 +48,9 @@ Then it detaches, and JVM continues. JVM is a pid, a name (main class or jar), o
 
 func (o *recordVerb) run(ref string) error {
 	if err := o.rec.check(); err != nil {
+		return err
+	}
+	if err := o.rec.confirmed(o.yes); err != nil {
 		return err
 	}
 	if o.dur < 0 {

@@ -33,7 +33,6 @@ const (
 
 type runOptions struct {
 	rec    recordOptions
-	sites  string
 	drag   string
 	freeze bool
 }
@@ -70,8 +69,6 @@ with -XX:ArchiveClassesAtExit) does not start with an agent. heapcam runs such a
 	o.rec.add(c)
 	c.Flags().BoolVar(&o.freeze, "freeze-on-failure", false,
 		"Keep the recording as an incident if COMMAND ends with a status other than 0.")
-	c.Flags().StringVar(&o.sites, "sites", "sampled", "Where sites come from: sampled, or exact (experimental: "+
-		"sets --depth full and changes the bytecode of all classes).")
 	c.Flags().StringVar(&o.drag, "drag", "", "Packages whose bytecode is changed so that it notes when objects are "+
 		"used, for heapcam drag (experimental): com.example,org.other, or app for all of the application.")
 	exitsWith(c, "any other", "The exit code of COMMAND.")
@@ -94,7 +91,7 @@ func (o *runOptions) setDrag() error {
 	case !packages.MatchString(o.drag) || len(o.drag) > mostPackages:
 		return usage("--drag %s: it must be app, or packages like com.example,org.other of at most %d bytes", o.drag,
 			mostPackages)
-	case o.rec.exact:
+	case o.rec.sites == "exact":
 		return usage("--drag cannot be combined with --sites exact")
 	}
 	o.rec.drag = strings.ReplaceAll(o.drag, ",", "+")
@@ -103,13 +100,6 @@ func (o *runOptions) setDrag() error {
 
 func (o *runOptions) run(args []string) error {
 	fail := func(err error) error { return withCode(exitRunFailed, "%w", err) }
-	switch o.sites {
-	case "sampled":
-	case "exact":
-		o.rec.exact, o.rec.depth = true, "full"
-	default:
-		return fail(usage("--sites %s: it must be sampled or exact", o.sites))
-	}
 	if err := o.setDrag(); err != nil {
 		return fail(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/heapcam/heapcam/internal/tiers"
 )
@@ -45,6 +46,39 @@ func TestExactSites(t *testing.T) {
 				t.Errorf("%s: the ring has not rotated", dir)
 			}
 		})
+	}
+}
+
+// TestExactSitesAttached has the classes of a JVM that runs changed, given back, and changed again.
+func TestExactSitesAttached(t *testing.T) {
+	tiers.Gate(t, "exact sites of a JVM that runs")
+	t.Parallel()
+	p := program{major: 17, gc: "G1", heap: "64m", main: "Exact", args: []string{"2000000000"},
+		opts: []string{"-Xcheck:jni"}, timeout: 3 * time.Minute}
+	r := p.plain(t)
+	pid := strconv.Itoa(r.cmd.Process.Pid)
+	time.Sleep(time.Second)
+	if _, errs, code := heapcam(t, "record", "--sites", "exact", pid); code != 2 ||
+		!strings.Contains(errs, "--yes") {
+		t.Errorf("without --yes: status %d, %s", code, errs)
+	}
+	for i := range 2 {
+		out := filepath.Join(t.TempDir(), strconv.Itoa(i))
+		if _, errs, code := heapcam(t, "record", "--sites", "exact", "--yes", "--for", "4s", "--out", out,
+			pid); code != 0 {
+			t.Fatalf("status %d: %s", code, errs)
+		}
+		dirs, err := filepath.Glob(filepath.Join(out, "*"))
+		if err != nil || len(dirs) != 1 {
+			t.Fatalf("%v, %v", dirs, err)
+		}
+		verify(t, dirs[0], 1)
+		if right, wrong, all := exactSites(t, dirs[0]); wrong > 0 || right < all/2 {
+			t.Errorf("%d right and %d wrong of %d", right, wrong, all)
+		}
+	}
+	if s := r.stdout.String() + r.stderr.String(); strings.Contains(s, "WARNING in native") {
+		t.Error(s)
 	}
 }
 

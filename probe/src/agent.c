@@ -89,12 +89,12 @@ static bool take_capabilities(void) {
         log_line("not recording this JVM: JVMTI AddCapabilities failed with error %d", (int)r);
         return false;
     }
-    const bool changes = (opt.exact || opt.drag[0]) && at_start && retransform_capabilities();
+    const bool changes = (opt.exact || (opt.drag[0] && at_start)) && retransform_capabilities();
     if (opt.exact && !changes) {
         opt.exact = false;
-        log_line("exact sites: off: this JVM must be started with the probe");
+        log_line("exact sites: off: the JVM does not let its classes be changed");
     }
-    if (opt.drag[0] && !changes) {
+    if (opt.drag[0] && (!changes || !at_start)) {
         opt.drag[0] = 0;
         log_line("drag: off: this JVM must be started with the probe");
     }
@@ -197,6 +197,8 @@ JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *v, char *options, void *reserved) 
     } else if (lifecycle_begin(jni)) {
         lifecycle_refused();
         r = HC_LOAD_REFUSED;
+    } else {
+        exact_begin(jni);
     }
     return r;
 }

@@ -21,6 +21,7 @@
 #include "vmstructs.h"
 
 #define HELPER "java/lang/HeapcamSites"
+static bool defined; // stays, as do the tables that the helper knows
 static PER_RECORDING _Atomic bool on;
 static PER_RECORDING _Atomic uint64_t classes, odd, sites, methods, refused, batches_failed, cpu;
 
@@ -110,7 +111,6 @@ static const char *begin(JNIEnv *jni) {
 #ifdef _WIN32
     return "not available on Windows";
 #endif
-    if (!at_start) return "only for a JVM that is started with the probe";
     if (vm_has_no_addresses() || opt.depth != HC_DEPTH_FULL) return "only at depth full";
     if (vm.major < 17) return "only for JDK 17 and later";
     if (os_memory_left() < vm.max_heap / 2) return "half of the heap more does not fit into the memory limit";
@@ -118,7 +118,8 @@ static const char *begin(JNIEnv *jni) {
     if (!shadow_init(&at)) return "not enough memory";
     const uint64_t eetop = object_field_offset(jni, "java/lang/Thread", "eetop");
     if (!eetop) return "the JDK does not tell where a thread keeps its address";
-    if (!helper_define(jni, HELPER, &at, eetop)) return "the helper class could not be defined";
+    if (!defined && !helper_define(jni, HELPER, &at, eetop)) return "the helper class could not be defined";
+    defined = true;
     return NULL;
 }
 
