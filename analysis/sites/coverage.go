@@ -75,6 +75,7 @@ type CoverageFollower struct {
 	Lost      bool     // LostMany
 	exact     coverage.Totals
 	sites     coverage.Sites
+	callers   Callers
 	proofs    *coverage.Proofs // of the cursor that follow was called with
 }
 
@@ -102,6 +103,7 @@ func (f *CoverageFollower) Follow(r *heap.Cursor) {
 	f.Begin(r)
 	for _, s := range r.Sampled {
 		f.proofs.Sample(uint32(s.Type), s.Frame, s.Birth)
+		f.callers.Add(r.Symbols, s.Frame)
 	}
 	for _, s := range r.Resolved {
 		f.exact.Add(uint32(s.Type), coverage.Count{Objects: 1, Bytes: s.Size})

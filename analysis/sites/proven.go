@@ -140,6 +140,9 @@ func (r *Row) WriteFew(w io.Writer) {
 	if r.Proven {
 		ui.Fprintf(w, "       proven; callers unknown\n")
 	}
+	if r.Drawn > 0 {
+		ui.Fprintf(w, "       innermost frame exact of %d; their callers as in samples that end there\n", r.Drawn)
+	}
 	for _, f := range r.Candidates {
 		ui.Beside(w, "       at or ", ui.Sprintf("%s", f))
 	}

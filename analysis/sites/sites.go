@@ -44,6 +44,9 @@ type Row struct {
 	BytesHigh   uint64       `json:"bytes_high"`
 	Proven      bool         `json:"proven,omitempty"`     // the site has one frame, and its callers are not known
 	Candidates  []StackFrame `json:"candidates,omitempty"` // each object is from one of these
+	// Of the samples: objects whose innermost frame is exact (run --sites exact). Their callers are drawn among the
+	// samples that have this innermost frame, so that the row is an estimate.
+	Drawn uint64 `json:"callers_drawn,omitempty"`
 }
 
 // Names of the children that a split by site has besides the sites.
@@ -71,6 +74,7 @@ type Tally struct {
 	objects stats.Total
 	bytes   stats.Total
 	sampled uint64 // bytes of the samples themselves
+	drawn   uint64 // of n: objects whose callers were drawn (Callers)
 	// What they count: themselves, and what they stand for besides as far as there is room for it (stats.Total.Fit).
 	figure, figureBytes float64
 }
@@ -87,6 +91,7 @@ func (t *Tally) add(s *heap.Sample, f room) {
 // merge adds all samples of o.
 func (t *Tally) merge(o *Tally) {
 	t.n += o.n
+	t.drawn += o.drawn
 	t.sampled += o.sampled
 	t.objects.Plus(o.objects, 1)
 	t.bytes.Plus(o.bytes, 1)
@@ -117,7 +122,7 @@ func LostMany(r *heap.Cursor) bool {
 func Live(r *heap.View, known *CoverageFollower) []Row {
 	s := State{Symbols: r.Symbols, Samples: slices.Collect(maps.Values(r.Live)), Types: r.Totals.PerType()}
 	if known != nil {
-		s.Before, s.Lost = known.Before, known.Lost
+		s.Before, s.Lost, s.Callers = known.Before, known.Lost, &known.callers
 		s.FromFew = func(typ uint32) FromFew { return known.FromFew(r.Symbols, typ) }
 	}
 	return s.Rows()
@@ -172,7 +177,7 @@ func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count,
 	for _, x := range all {
 		k, t, n := x.k, x.t, have[x.k.Class]
 		row := Row{Class: k.Class.Name, Loader: shared[k.Class], Site: Stack(r, k.Frame, MaxFrames),
-			Samples: t.n, ExactBytes: t.sampled}
+			Samples: t.n, ExactBytes: t.sampled, Drawn: t.drawn}
 		row.SiteID = ID(row.Class, row.Site)
 		row.ObjectsLow, row.ObjectsHigh = t.objects.Bounds(t.figure, t.n, n.Objects)
 		row.BytesLow, row.BytesHigh = t.bytes.Bounds(t.figureBytes, t.sampled, n.Bytes)

@@ -16,6 +16,7 @@ type State struct {
 	Lost    bool                        // samples were: what has no known site may be of any
 	Before  func(typ uint32) heap.Count // what may be older than the recording, at most; nil: nothing
 	FromFew func(typ uint32) FromFew    // what is proven; nil: nothing
+	Callers *Callers                    // of objects whose innermost frame alone is told; nil: not known
 }
 
 // fits gives those of the types that have samples, and what remains of each class that may be older than the recording.
@@ -96,13 +97,16 @@ func (s *State) tallies(samples []*heap.Sample, fits map[uint64]room) map[Key]*T
 			c = ClassOf(s.Symbols, uint32(x.Type)).Folded()
 			class[x.Type] = c
 		}
-		k := Key{x.Frame, c}
+		k := Key{s.site(x), c}
 		t := out[k]
 		if t == nil {
 			t = &Tally{}
 			out[k] = t
 		}
 		t.add(x, fits[x.Type])
+		if k.Frame != x.Frame {
+			t.drawn++
+		}
 	}
 	return out
 }

@@ -21,7 +21,8 @@ import (
 // program is one of bench/workloads, with as much work and heap as rotates a ring.
 type program struct{ name, n, heap string }
 
-var programs = []program{{"xml-validation", "90", "64m"}, {"derby", "30", "64m"}, {"serial", "250", "64m"}}
+var programs = []program{{"xml-validation", "150", "64m"}, {"derby", "120", "96m"}, {"serial", "600", "96m"},
+	{"sunflow", "4", "64m"}}
 
 // mode is how sites are found, and a ring that is small enough for what that records.
 type mode struct {

@@ -55,6 +55,9 @@ func Resume(live map[uint64]*Sample, taken uint64) *Tracker {
 	t := &Tracker{Live: live, Taken: taken}
 	for _, s := range live {
 		t.LiveBytes += s.Size
+		if Sited(s.ID) {
+			t.sited = max(t.sited, s.ID-firstSited+1)
+		}
 	}
 	return t
 }

@@ -1,0 +1,62 @@
+package sites
+
+import (
+	"testing"
+
+	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/heap/samples"
+	"github.com/heapcam/heapcam/trace"
+)
+
+// TestCallers: of objects whose innermost frame alone is told each stack gets the share that it has of the samples, the
+// same ones each time.
+func TestCallers(t *testing.T) {
+	s := &heap.Symbols{Frames: map[uint64]trace.Frame{}, Types: map[uint64]trace.Type{}}
+	s.Frames[1] = trace.Frame{ID: 1, Method: 7, BCI: 3} // as the bytecode tells it
+	s.Frames[2] = trace.Frame{ID: 2, Method: 8, BCI: 1}
+	s.Frames[3] = trace.Frame{ID: 3, Method: 9, BCI: 1}
+	s.Frames[4] = trace.Frame{ID: 4, Parent: 2, Method: 7, BCI: 3}
+	s.Frames[5] = trace.Frame{ID: 5, Parent: 3, Method: 7, BCI: 3}
+	s.Frames[6] = trace.Frame{ID: 6, Method: 10}
+	var c Callers
+	for i := range 100 {
+		frame := uint64(4)
+		if i%4 == 0 {
+			frame = 5
+		}
+		c.Add(s, frame)
+	}
+	const first, n = trace.MaxSampleID + 1, 10000
+	got := map[uint64]int{}
+	for id := uint64(first); id < first+n; id++ {
+		frame := c.Draw(s, 1, id)
+		if frame != c.Draw(s, 1, id) {
+			t.Fatal("another stack the second time")
+		}
+		got[frame]++
+	}
+	if got[4]+got[5] != n || got[5] < n/5 || got[5] > n*3/10 {
+		t.Errorf("%v, want a quarter of stack 5", got)
+	}
+	if f := c.Draw(s, 6, first); f != 6 {
+		t.Errorf("a frame without samples becomes %d", f)
+	}
+	if f := c.Draw(s, 4, first); f != 4 {
+		t.Errorf("a whole stack becomes %d", f)
+	}
+	live := func(id uint64) *heap.Sample {
+		return &heap.Sample{Sample: trace.Sample{ID: id, Type: 1, Size: 16, Frame: 1}, Weight: 1}
+	}
+	state := State{Symbols: s, Samples: []*heap.Sample{live(first), live(first + 1), live(12)}, Callers: &c,
+		Types: []heap.Count{{}, {Objects: 3, Bytes: 48}}}
+	drawn, told := uint64(0), uint64(0)
+	for _, r := range state.Rows() {
+		drawn += r.Drawn
+		if r.Drawn < r.Samples {
+			told += r.Samples - r.Drawn
+		}
+	}
+	if !samples.Sited(first) || drawn != 2 || told != 1 {
+		t.Errorf("callers of %d objects were drawn, of %d not", drawn, told)
+	}
+}
