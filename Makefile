@@ -30,10 +30,11 @@ setup-arm64: setup
 
 CC_amd64 := $(if $(filter amd64,$(ARCH)),gcc,x86_64-linux-gnu-gcc)
 CC_arm64 := $(if $(filter arm64,$(ARCH)),gcc,aarch64-linux-gnu-gcc) -mno-outline-atomics
+# nodelete: a JVM unloads a library that has refused to record it, and would call into it at its end.
 probe/lib/libheapcam-linux-%.so: $(wildcard probe/src/*.c probe/src/*.h probe/src/*.def probe/*.h)
 	@JH=$$(JAVA_HOME="$(JAVA_HOME)" tools/jdk-home) && \
 	$(CC_$*) -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -shared $(NOLIBC) -fvisibility=hidden $(CWARN) -isystem "$$JH/include" -isystem "$$JH/include/linux" \
-	    -DHC_PROBE_VERSION='"$(PROBE_VERSION)"' -Iprobe -include probe/libc.h probe/src/*.c -o $@.tmp -lgcc -Wl,--strip-debug && mv $@.tmp $@
+	    -DHC_PROBE_VERSION='"$(PROBE_VERSION)"' -Iprobe -include probe/libc.h probe/src/*.c -o $@.tmp -lgcc -Wl,--strip-debug -Wl,-z,nodelete && mv $@.tmp $@
 
 probe-windows: setup $(DLL) ## compile the C probe for Windows (Debian: gcc-mingw-w64-x86-64)
 

@@ -54,11 +54,14 @@ static void give_back(void) {
     recording_end();
 }
 
-void lifecycle_unprepared(void) { give_back(); }
+void lifecycle_unprepared(void) {
+    if (jvmti) jvmti_event(JVMTI_DISABLE, JVMTI_EVENT_VM_DEATH, "VMDeath");
+    give_back();
+}
 
 void lifecycle_refused(void) {
     jvmti_relinquish();
-    give_back();
+    lifecycle_unprepared();
 }
 
 // ---- the end -------------------------------------------------------------------------------------

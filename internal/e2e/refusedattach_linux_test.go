@@ -1,0 +1,49 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heapcam/heapcam/internal/tiers"
+)
+
+// TestRefusedAttach loads the probe into JVMs that it refuses, twice. A JVM unloads a library that it was refused by;
+// nothing of the probe may be called then, and the program ends as it does without.
+func TestRefusedAttach(t *testing.T) {
+	tiers.Gate(t, "JVMs that the probe refuses when it is attached")
+	type pair struct {
+		major int
+		gc    string
+	}
+	for _, c := range parts(t, pair{17, "Serial"}, pair{25, "G1"}) {
+		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
+			t.Parallel()
+			end := filepath.Join(t.TempDir(), "end")
+			cmd := exec.Command(filepath.Join(jdk(t, c.major), "bin", "java"), "-Xmx64m", "-XX:+Use"+c.gc+"GC", "-cp",
+				classPath(t), "Steady", "30000", "60000", end)
+			// in the environment, where doctor does not see it
+			cmd.Env = append(os.Environ(), "JDK_JAVA_OPTIONS=-XX:-UsePerfData")
+			var said strings.Builder
+			cmd.Stdout, cmd.Stderr = &said, &said
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(1500 * time.Millisecond)
+			for range 2 {
+				out := filepath.Join(t.TempDir(), "rec")
+				if _, errs, code := heapcam(t, "record", "--out", out, strconv.Itoa(cmd.Process.Pid)); code != 5 {
+					t.Errorf("status %d: %s", code, errs)
+				}
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("the program ends with %v:\n%s", err, tail(said.String()))
+			}
+		})
+	}
+}
