@@ -115,6 +115,10 @@ func (s *Store) makeRoom(need, room int64, keep bool) error {
 // begin makes a segment of all: room for its header, and the first frame.
 func (s *Store) begin(all []byte, info segment.FrameInfo) error {
 	f, path, err := s.create()
+	if errors.Is(err, os.ErrNotExist) { // somebody removed the folder
+		s.remake()
+		f, path, err = s.create()
+	}
 	if err != nil {
 		s.failed(err)
 		return fmt.Errorf("new ring file: %w", err)

@@ -25,6 +25,7 @@ type Stats struct {
 	Faults    int64 // operations of the file system that failed
 	Written   int64 // bytes of frames, as stored
 	HeldBytes int64 // of files that were evicted while a pull reads them
+	Gone      int64 // files that somebody else removed, moved or cut: what they hold is lost
 	Foreign   int   // files of other recordings in the folder, when it was opened: not counted, not touched
 }
 
@@ -37,7 +38,7 @@ func (s *Store) Stats() Stats {
 		Guarantee: q.Guarantee(overhead), Deviation: q.Deviation(), Capped: q.Capped(),
 		TooSmall: q.TooSmall() > 0, Needed: q.TooSmall(),
 		Evicted: s.counts.evicted, Cut: s.counts.cut, Faults: s.counts.faults, Written: s.counts.written,
-		HeldBytes: u.Held, Foreign: s.foreign,
+		HeldBytes: u.Held, Gone: s.counts.gone, Foreign: s.foreign,
 	}
 	for i := range s.sealed {
 		if s.sealed[i].Listing == segment.Complete {

@@ -47,6 +47,7 @@ type counts struct {
 	cut     int64 // sync points that did not fit
 	faults  int64 // operations of the file system that failed
 	written int64 // bytes of frames, as stored
+	gone    int64 // segments that somebody else removed, moved or cut
 }
 
 // Dir is the ring folder.
@@ -96,13 +97,13 @@ func (s *Store) Write(parts [][]byte, info segment.FrameInfo) error {
 	if raw > segment.MaxFrame {
 		return fmt.Errorf("frame of %d bytes: at most %d", raw, segment.MaxFrame)
 	}
+	s.survey()
 	if s.active == nil {
 		return ErrNoFile
 	}
 	if err := s.active.Mend(); err != nil {
 		return err
 	}
-	s.survey()
 	info.Flags &^= segment.FlagHead | segment.FlagIndex
 	head, stored := s.packer.Pack(s.head[:0], parts, info)
 	s.head = head
@@ -189,13 +190,15 @@ func (s *Store) failed(err error) {
 	}
 }
 
-// survey asks once a second what the file system has left, and whether pulls have ended.
+// survey asks once a second what the file system has left, whether pulls have ended, and whether the open file is still
+// in its place.
 func (s *Store) survey() {
 	now := s.cfg.Now()
 	if !s.quota.Due(now) {
 		return
 	}
 	s.holds.release()
+	s.checkPlace()
 	free := int64(-1)
 	if s.cfg.KeepFree > 0 {
 		if n, err := s.cfg.FS.Free(s.cfg.Dir); err == nil {
@@ -306,6 +309,7 @@ func (s *Store) abandon() {
 
 // Close seals the open segment, syncs and closes; the recording stays. Errors: those of the sync.
 func (s *Store) Close() error {
+	s.checkPlace()
 	s.seal()
 	return s.Sync()
 }

@@ -178,10 +178,20 @@ func (st *Status) fromStore(s ringstore.Stats, base *counters) {
 	st.HeldBytes, st.ForeignFiles = s.HeldBytes, s.Foreign
 }
 
+// goneText says that somebody else has removed n files of the recording in dir.
+func goneText(dir string, n uint64) string {
+	return fmt.Sprintf("%s was removed, moved or cut while heapcam recorded into it: %s lost, and the recording began "+
+		"anew", dir, ui.Plural(n, "ring file"))
+}
+
 // logStore logs what has changed about the store that an operator should know.
 func (s *Session) logStore(now ringstore.Stats) {
 	was := s.out.logged
 	s.out.logged = now
+	if n := now.Gone - was.Gone; n > 0 {
+		logs.Write(&s.log, logs.RecordingGone, logs.Path.Of(s.Dir()), logs.Files.Of(n))
+		s.set(func(st *Status) { st.StoreError = goneText(s.Dir(), uint64(n)) })
+	}
 	switch {
 	case now.Capped && !was.Capped:
 		logs.Write(&s.log, logs.RingCapped, logs.Bytes.Of(now.Bytes), logs.Path.Of(s.Dir()))

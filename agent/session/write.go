@@ -242,7 +242,11 @@ func (s *Session) flushTo(source uint64) bool {
 
 // refused counts what the store did not take and requests a sync point, at which a reader starts again after the gap.
 func (s *Session) refused(err error, epochs uint64) {
-	if s.losses.refuse(epochs, s.in.time, time.Now()) {
+	gone := errors.Is(err, ringstore.ErrNoFile) // somebody removed it: the store says what was lost
+	if gone {
+		s.logStore(s.out.st.Stats())
+	}
+	if s.losses.refuse(epochs, s.in.time, time.Now()) && !gone {
 		if errors.Is(err, errNoFile) {
 			logs.Write(&s.log, logs.Undescribed, logs.Path.Of(s.Dir()))
 		} else {
@@ -252,7 +256,9 @@ func (s *Session) refused(err error, epochs uint64) {
 	s.heap.live.unknown()
 	s.syncs.plan.Lost()
 	s.count(func(d *Drops) { d.StoreEpochs += epochs })
-	s.set(func(st *Status) { st.StoreError = err.Error() })
+	if !gone {
+		s.set(func(st *Status) { st.StoreError = err.Error() })
+	}
 }
 
 // recordGaps writes GAPs for what the shared ring lost.

@@ -286,6 +286,10 @@ func summary(s session.Status) ui.Text {
 	case s.Phase == session.KilledPhase:
 		line += " no end marker (killed or crashed);"
 	}
+	if s.Files == 0 && s.Collections > 0 && s.Phase.Over() && s.Dir != "" {
+		return line + ui.Sprintf(" %s, but none is on the disk: %s has no ring files. Somebody removed or moved it",
+			ui.Plural(s.Collections, "collection"), ui.Path(s.Dir))
+	}
 	line += ui.Sprintf(" %s, %s in %s: %s", ui.Plural(s.Collections, "collection"), ui.Bytes(s.TraceBytes),
 		ui.Plural(uint64(s.Files), "file"), ui.Path(s.Dir))
 	if n := s.Dropped.RingEpochs + s.Dropped.StoreEpochs; n > 0 {

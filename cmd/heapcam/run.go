@@ -249,7 +249,8 @@ func report(a *agent.Agent, code int) {
 	all := a.Status()
 	largest := session.Status{}
 	for _, s := range all {
-		if d, ok := onDisk(s.Dir); ok && s.Phase.Over() { // without reserved space, as status says it
+		if s.Phase.Over() && s.Dir != "" { // without reserved space, as status says it
+			d, _ := onDisk(s.Dir) // somebody may have removed it
 			s.TraceBytes, s.Files = d.TraceBytes, d.Files
 		}
 		ui.Fprintf(ui.Stderr, "heapcam: recorded %s\n", summary(s))
