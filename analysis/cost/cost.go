@@ -232,15 +232,23 @@ func (c *Cost) meta(m trace.Meta) {
 		if s.Time < had.Time {
 			continue
 		}
-		if s.NS >= had.NS && (had.Time > 0 || !c.has || c.first < minute) {
+		if s.NS >= had.NS && (had.Time > 0 || c.first < minute) {
 			c.spread(had.Time, s.Time, s.NS-had.NS)
 		}
 		c.sampled = s
 	}
 }
 
-// spread divides what sampling took between two times among the minutes between them.
+// spread divides what sampling took between two times among the minutes between them. The part before the window is
+// left out, as its pauses are: figures count from the beginning of the recording, which the ring may have lost.
 func (c *Cost) spread(from, to, ns uint64) {
+	if !c.has || to < c.first {
+		return
+	}
+	if from < c.first {
+		ns = uint64(float64(ns) * float64(to-c.first) / float64(to-from))
+		from = c.first
+	}
 	if to <= from {
 		c.at(to).Sampling += ns
 		return
