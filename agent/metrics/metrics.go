@@ -30,6 +30,7 @@ import (
 	"github.com/heapcam/heapcam/agent/spool"
 	"github.com/heapcam/heapcam/agent/tables"
 	"github.com/heapcam/heapcam/agent/upload"
+	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -295,9 +296,19 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
+// shown gives label values with control and bidi characters as escapes: programs name themselves, and some show labels
+// on a terminal.
+func shown(labels []string) []string {
+	out := make([]string, len(labels))
+	for i, l := range labels {
+		out[i] = string(ui.Escape(l))
+	}
+	return out
+}
+
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	put := func(m metric, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, v, labels...)
+		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, v, shown(labels)...)
 	}
 	byPhase := map[session.Phase]int{}
 	all := c.src.Status()

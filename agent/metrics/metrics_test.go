@@ -44,11 +44,11 @@ func TestMetrics(t *testing.T) {
 # HELP heapcam_ring_bytes Size of the recording on disk.
 # TYPE heapcam_ring_bytes gauge
 heapcam_ring_bytes{jvm="Shop",recording="Shop-1-a"} 4096
-heapcam_ring_bytes{jvm="odd\n\"name\"",recording="odd\n\"name\"-2-b"} 0
+heapcam_ring_bytes{jvm="odd\\x0a\"name\"",recording="odd\\x0a\"name\"-2-b"} 0
 # HELP heapcam_probe_pause_seconds_total Time for which heapcam stopped the JVM, by the probe's clock.
 # TYPE heapcam_probe_pause_seconds_total counter
 heapcam_probe_pause_seconds_total{jvm="Shop",recording="Shop-1-a"} 3
-heapcam_probe_pause_seconds_total{jvm="odd\n\"name\"",recording="odd\n\"name\"-2-b"} 0
+heapcam_probe_pause_seconds_total{jvm="odd\\x0a\"name\"",recording="odd\\x0a\"name\"-2-b"} 0
 # HELP heapcam_recording_info 1, with attributes of OpenTelemetry that say whose the recording is.
 # TYPE heapcam_recording_info gauge
 heapcam_recording_info{host="",instance="shop-1",jvm="Shop",namespace="",recording="Shop-1-a",` +
@@ -179,5 +179,21 @@ heapcam_old_objects_bytes{jvm="Shop",recording="Shop-1"} 4096
 		"heapcam_old_objects_bytes", "heapcam_old_listing_timestamp_seconds")
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHiddenCharacters: no label value holds control or bidi characters, whatever a program calls itself.
+func TestHiddenCharacters(t *testing.T) {
+	name := "a\x1b]0;t\a\u202eb"
+	src := source()
+	src.Status = func() []session.Status {
+		return []session.Status{{ID: name + "-1", Name: name, Phase: session.Recording,
+			Resource: trace.Resource{trace.AttrService: name}}}
+	}
+	w := httptest.NewRecorder()
+	Handler(src, nil).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	body := w.Body.String()
+	if strings.ContainsAny(body, "\x1b\a\u202e") || !strings.Contains(body, `jvm="a\\x1b]0;t`) {
+		t.Errorf("%.2000q", body)
 	}
 }

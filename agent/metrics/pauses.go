@@ -22,7 +22,7 @@ func putPauses(ch chan<- prometheus.Metric, s *session.Status) {
 	}
 	c := s.Pauses.Counts()
 	m, err := prometheus.NewConstNativeHistogram(pauses.desc, c.Count, c.Sum, c.Buckets, nil, c.Zero,
-		session.PauseSchema, c.ZeroThreshold, time.Time{}, s.ID, s.Name)
+		session.PauseSchema, c.ZeroThreshold, time.Time{}, shown([]string{s.ID, s.Name})...)
 	if err == nil {
 		ch <- m
 	}
