@@ -141,6 +141,9 @@ const (
 	Missing   = recording.Missing
 )
 
+// ManifestName is the last member of a container: its table of contents.
+const ManifestName = recording.ManifestName
+
 // OpenRecording opens a container, a ring folder or a single ring file.
 func OpenRecording(path string) (*Recording, error) { return recording.Open(path) }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/heapcam/heapcam/agent/session"
 )
@@ -16,6 +17,8 @@ type Client struct {
 	http *http.Client
 	base string // of URLs
 	sign func(*http.Request)
+
+	silent time.Duration // instead of pullSilent; 0: that
 }
 
 // RemoteError is an error that the agent answered with.

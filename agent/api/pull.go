@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -181,6 +182,23 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // Pull has the agent stream a recording to w. It is whole if there is no error.
 func (c *Client) Pull(ctx context.Context, q PullRequest, w io.Writer) error {
+	limit := cmp.Or(c.silent, pullSilent)
+	silent := fmt.Errorf("the agent sent nothing for %s: is the address right, and does the agent answer?", limit)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(limit, func() { cancel(silent) })
+	defer timer.Stop()
+	err := c.pull(ctx, q, w, func(r io.Reader) io.Reader {
+		timer.Stop()
+		return &watched{r, timer, limit}
+	})
+	if err != nil && context.Cause(ctx) == silent {
+		return silent
+	}
+	return err
+}
+
+func (c *Client) pull(ctx context.Context, q PullRequest, w io.Writer, watch func(io.Reader) io.Reader) error {
 	req, err := http.NewRequestWithContext(ctx, "GET", c.base+"/v1/pull?"+q.query().Encode(), nil)
 	if err != nil {
 		return err
@@ -193,15 +211,22 @@ func (c *Client) Pull(ctx context.Context, q PullRequest, w io.Writer) error {
 		return err
 	}
 	defer resp.Body.Close()
+	body := watch(resp.Body)
 	if resp.StatusCode >= 400 {
 		var e ErrorReply
-		if err := json.NewDecoder(io.LimitReader(resp.Body, maxRequest)).Decode(&e); err != nil {
+		if err := json.NewDecoder(io.LimitReader(body, maxRequest)).Decode(&e); err != nil {
 			return fmt.Errorf("agent: %s", resp.Status)
 		}
 		return &RemoteError{e.Error, e.Kind}
 	}
-	if _, err = io.Copy(w, resp.Body); errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("the agent cut the pull off (its log says why): %w", err)
+	check := newWhole()
+	_, err = io.Copy(io.MultiWriter(w, check), body)
+	if errors.Is(err, io.ErrUnexpectedEOF) && ctx.Err() == nil {
+		_ = check.end()
+		return fmt.Errorf("the agent cut the pull off (its log says why): %w", err)
+	}
+	if bad := check.end(); bad != nil && (err == nil || errors.Is(err, bad)) {
+		return fmt.Errorf("what the agent sent is not a whole recording: %w", bad)
 	}
 	return err
 }

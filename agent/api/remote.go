@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/time/rate"
 
@@ -138,6 +139,9 @@ type RemoteOptions struct {
 	Cert, Key string // of the client; "": none
 }
 
+// connectTimeout bounds how long a client waits for a connection, and again for TLS.
+const connectTimeout = 10 * time.Second
+
 // DialRemote makes a client of the agent at an address https://host:port.
 func DialRemote(address string, o RemoteOptions) (*Client, error) {
 	u, err := url.Parse(address)
@@ -158,8 +162,9 @@ func DialRemote(address string, o RemoteOptions) (*Client, error) {
 		tc.Certificates = []tls.Certificate{pair}
 	}
 	return &Client{base: "https://" + u.Host, http: &http.Client{
-		Timeout:       apiTimeout,
-		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: tc, Proxy: http.ProxyFromEnvironment},
+		Timeout: apiTimeout,
+		Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: tc, Proxy: http.ProxyFromEnvironment,
+			DialContext: (&net.Dialer{Timeout: connectTimeout}).DialContext, TLSHandshakeTimeout: connectTimeout},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("an agent does not redirect") },
 	}, sign: func(r *http.Request) {
 		if o.Token != "" {
