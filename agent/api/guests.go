@@ -30,6 +30,14 @@ func localKey(c net.Conn) (string, bool) {
 	return strconv.Itoa(p.uid), p.caller(os.Geteuid(), groupID()).Role == Operator
 }
 
+// LimitConnections bounds the connections that l accepts, all together and of one address; it closes those beyond.
+func LimitConnections(l net.Listener) net.Listener {
+	return &guests{Listener: l, n: map[string]int{}, key: func(c net.Conn) (string, bool) {
+		host, _, _ := net.SplitHostPort(c.RemoteAddr().String())
+		return host, false
+	}}
+}
+
 // guest is a connection that counts.
 type guest struct {
 	net.Conn

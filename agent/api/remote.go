@@ -74,10 +74,7 @@ func (s *Server) ServeRemote(ctx context.Context, cfg RemoteConfig) error {
 	if err != nil {
 		return err
 	}
-	l = &guests{Listener: l, n: map[string]int{}, key: func(c net.Conn) (string, bool) {
-		host, _, _ := net.SplitHostPort(c.RemoteAddr().String())
-		return host, false
-	}}
+	l = LimitConnections(l)
 	srv := &http.Server{
 		Handler:     s.Handler(nil, m.caller),
 		ReadTimeout: apiTimeout, WriteTimeout: apiTimeout, IdleTimeout: apiTimeout,

@@ -17,6 +17,9 @@ var (
 	MetricsFailed = line(agent, "metrics-failed", fail, "cannot serve metrics",
 		"The address of `metrics` is in use or does not exist on this host. Recording continues.",
 		"choose a free address for `metrics`, then restart the agent")
+	MetricsTrouble = line(agent, "metrics-trouble", warn, "a request to the metrics port failed",
+		"The error says why: no descriptor was free for a connection, or heapcam has a defect. Recording continues.",
+		"report the line as a defect if it names heapcam's code")
 	RemoteReady = line(agent, "remote-ready", info, "serving status and pulls to other hosts",
 		"`remote` is set.", "")
 	RemoteFailed = line(agent, "remote-failed", fail, "cannot serve status and pulls to other hosts",

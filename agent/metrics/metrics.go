@@ -13,8 +13,6 @@ package metrics
 import (
 	"cmp"
 	"context"
-	"errors"
-	"net"
 	"net/http"
 	"slices"
 	"time"
@@ -483,16 +481,4 @@ func Handler(src Source, alive func(context.Context) error) http.Handler {
 		_, _ = w.Write([]byte("ok\n"))
 	})
 	return mux
-}
-
-// Serve serves h on l until ctx is done.
-func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	srv := &http.Server{Handler: h, ReadTimeout: timeout, WriteTimeout: 2 * timeout, IdleTimeout: time.Minute,
-		MaxHeaderBytes: 64 << 10}
-	stop := context.AfterFunc(ctx, func() { srv.Close() })
-	defer stop()
-	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
 }

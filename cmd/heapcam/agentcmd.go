@@ -352,7 +352,7 @@ func (d *daemon) serveMetrics(ctx context.Context) {
 	})
 	l, err := net.Listen("tcp", d.options.metrics)
 	if err == nil {
-		err = metrics.Serve(ctx, l, h)
+		err = metrics.Serve(ctx, l, h, &d.config.Log)
 	}
 	if err != nil {
 		logs.Write(&d.config.Log, logs.MetricsFailed, logs.Err.Of(err), logs.Address.Of(d.options.metrics))
