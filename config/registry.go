@@ -64,7 +64,7 @@ var Groups = []Group{
 		{Key: "max_total_size", Kind: Bytes, Default: "0", Zero: "unlimited",
 			Help: "Size of all recordings and incidents together. Each JVM gets an equal part, at most its " +
 				"--max-trace-size.",
-			More: "A new JVM's ring takes space from ended rings first, the oldest first, then from larger " +
+			More: "A ring that needs it takes space from ended rings first, the oldest first, then from larger " +
 				"ones, by whole files. heapcam refuses a ring that would get less than 1 MiB, and tries again later.",
 			Wins: "keep_free and a full disk override it."},
 		{Key: "keep_free", Kind: Bytes, Default: "0", Zero: "no reserve",

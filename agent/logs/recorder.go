@@ -113,7 +113,11 @@ var (
 	TailCut = line(store, "tail-cut", info, "cut an incomplete frame off the end of the recording",
 		"The agent was killed, or the power failed. What the shared ring still holds is stored again.", "")
 	EndedRemoved = line(store, "ended-recording-removed", info, "removed the recording of an ended JVM",
-		"`retain_ended` has passed, or `max_total_size` needs the space.", "")
+		"`retain_ended` has passed.", "")
+	EndedReplaced = line(store, "ended-recording-replaced", warn,
+		"removed the recording of an ended JVM: a running one needs its space",
+		"The folder would exceed `max_total_size`. The agent removes the oldest recordings first.",
+		"raise max_total_size to keep more recordings")
 	EndedForeign = line(store, "ended-recording-partly-removed", warn,
 		"removed the recording of an ended JVM, except for files of another recording",
 		"Somebody copied ring files of another recording into its folder.", "move the files to their recording")

@@ -31,9 +31,9 @@ const (
 // what it granted to living rings, of the rings of ended JVMs and of all incidents never exceeds the limit. Files that
 // are in a ring and in an incident count twice.
 //
-// Each living ring may have an equal part, and no more than its own limit. A new ring gets what is free. If that is
-// not enough, Disk removes ended rings, oldest first, and then waits for larger rings to learn of their smaller
-// part. A ring that would get less than minShare is refused and may ask again.
+// Each living ring may have an equal part, and no more than its own limit. A ring gets what is free of it. Disk removes
+// ended rings, oldest first, only for what a ring needs soon (need), beyond what larger rings are about to give back. A
+// ring that would get less than minShare is refused and may ask again.
 //
 // All methods are safe for concurrent use. Those but Share may wait for the disk.
 type Disk struct {
@@ -93,7 +93,8 @@ func (t *Disk) Admit(dir string) (int64, error) {
 	}
 	used := ringstore.Occupied(ringstore.OS, dir)
 	goal := t.goal()
-	for t.free() < goal && t.dropOldest() {
+	soon := need(goal, used)
+	for (t.free() < min(minShare, soon) || t.free()+t.excess(goal) < soon) && t.dropOldest() {
 	}
 	g := min(goal, t.free())
 	if g < min(minShare, t.want) && g < used {
@@ -131,7 +132,7 @@ func (t *Disk) Share(dir string, used int64) int64 {
 		t.granted[dir] = max(goal, min(used, g))
 		return goal
 	}
-	for t.free() < goal-g && t.dropOldest() {
+	for soon := need(goal, used); t.free()+t.excess(goal) < soon-g && t.dropOldest(); {
 	}
 	g += min(goal-g, max(t.free(), 0))
 	t.granted[dir] = g
@@ -213,6 +214,18 @@ func (t *Disk) goal() int64 {
 	return min(t.want, max((t.max-t.frozen)/int64(max(n, 1)), minShare))
 }
 
+// need is the limit that a ring of used bytes needs soon, if it may have goal. A ring evicts its own files from about
+// 0.6 of its limit on; so it gets more room before that, and ended rings stay while it is small.
+func need(goal, used int64) int64 { return min(goal, max(goal/4, minShare, used/4*7)) }
+
+// excess is what living rings have beyond goal: they give it back when they ask the next time.
+func (t *Disk) excess(goal int64) (n int64) {
+	for _, g := range t.granted {
+		n += max(g-goal, 0)
+	}
+	return n
+}
+
 // TraceSize returns the max_trace_size whose limit M(1+d) is at most limit, bytes, m at most; d is the deviation.
 func TraceSize(limit, m int64, d float64) int64 {
 	if limit >= RingLimit(m, d) {
@@ -233,10 +246,13 @@ func (t *Disk) free() int64 {
 	return n - t.endedSize()
 }
 
+// needed is why an ended ring is removed before its time.
+const needed = "max_total_size needs the space"
+
 // dropOldest removes the ring of an ended JVM, false if there is none that can be.
 func (t *Disk) dropOldest() bool {
 	for i, e := range t.ended {
-		if t.drop(e, "max_total_size needs the space") {
+		if t.drop(e, needed) {
 			t.ended = append(t.ended[:i], t.ended[i+1:]...)
 			return true
 		}
@@ -258,8 +274,11 @@ func (t *Disk) drop(e endedRing, why string) bool {
 		logs.Write(&t.log, logs.EndedStays, logs.Err.Of(err), logs.Path.Of(e.dir))
 		return false
 	}
-	logs.Write(&t.log, logs.EndedRemoved, logs.Path.Of(e.dir), logs.Bytes.Of(e.size), logs.Last.Of(e.last),
-		logs.Cause.Of(why))
+	if why == needed {
+		logs.Write(&t.log, logs.EndedReplaced, logs.Path.Of(e.dir), logs.Bytes.Of(e.size), logs.Last.Of(e.last))
+	} else {
+		logs.Write(&t.log, logs.EndedRemoved, logs.Path.Of(e.dir), logs.Bytes.Of(e.size), logs.Last.Of(e.last))
+	}
 	return true
 }
 

@@ -194,8 +194,15 @@ func TestEndedRings(t *testing.T) {
 	if _, err := g.Admit(filepath.Join(out, "new-1-x")); err != nil || there() != "012" {
 		t.Errorf("%v, there are %s", err, there())
 	}
-	if _, err := g.Admit(filepath.Join(out, "new-2-x")); err != nil || there() != "02" {
-		t.Errorf("%v, there are %s", err, there())
+	second := filepath.Join(out, "new-2-x")
+	if _, err := g.Admit(second); err != nil || there() != "012" {
+		t.Errorf("%v, there are %s: what is free is enough to begin with", err, there())
+	}
+	if l := g.Share(second, 100_000); l < minShare || there() != "012" {
+		t.Errorf("limit %d, there are %s: a small ring needs no more", l, there())
+	}
+	if l := g.Share(second, 1<<20); l != cfg.Ring || there() != "02" {
+		t.Errorf("limit %d, there are %s: a ring that grows needs the space", l, there())
 	}
 	g.retain = 30 * time.Minute
 	g.survey(true)
@@ -289,4 +296,28 @@ func TestTakeKeepsTheTotal(t *testing.T) {
 		t.Errorf("a ring may take %d beside what is being taken", g)
 	}
 	tot.Unreserve()
+}
+
+// TestSmallRingKeepsEnded: a JVM whose ring is small removes no recording of ended JVMs, though all of them and the
+// largest ring would exceed the total.
+func TestSmallRingKeepsEnded(t *testing.T) {
+	out := t.TempDir()
+	for i := range 5 {
+		dir := filepath.Join(out, fmt.Sprintf("jvm-%d-x", i))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "00000001.hcr"), make([]byte, 40<<10), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := NewDisk(testConfig(out, 1<<30, 20<<20))
+	dir := filepath.Join(out, "new-1-x")
+	l, err := g.Admit(dir)
+	for range 10 {
+		l = min(l, g.Share(dir, 29<<10))
+	}
+	if left, _ := filepath.Glob(filepath.Join(out, "jvm-*")); err != nil || len(left) != 5 || l < 19<<20 {
+		t.Errorf("%v, limit %d, left: %v", err, l, left)
+	}
 }

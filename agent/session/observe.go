@@ -113,7 +113,11 @@ func (s *Session) resize(stats ringstore.Stats) bool {
 		return false
 	}
 	s.out.resizedAt = now
-	limit := s.hooks.Share(stats.Bytes)
+	used := stats.Bytes
+	if stats.Needed > 0 { // a sync point did not fit: ask for more at once
+		used = max(used, stats.Limit)
+	}
+	limit := s.hooks.Share(used)
 	if limit == 0 {
 		return false
 	}
