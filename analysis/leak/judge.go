@@ -210,7 +210,7 @@ func (h *detector) chance(g *growth, s *history.Series, c *curve, at, v, samples
 		g.test = "Mann-Kendall, drift"
 		births := c.born - ps[len(ps)/growthParts] // what was there early is no growth
 		immortals := p <= significance && c.died <= (1-keptYoung)*births
-		if p = max(p, stats.Drift(pv)); immortals {
+		if p = max(p, stats.Drift(pt, pv)); immortals {
 			n := independent(s, ps, births)
 			p = min(p, 2*immortal(n, c.died*n/max(births, 1)))
 		}

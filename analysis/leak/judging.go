@@ -152,7 +152,7 @@ func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 		case c.p <= significance && c.slope > 0:
 			named = append(named, c)
 		case !c.wide && c.grown > 0:
-			if c.p < 1 {
+			if c.p < 1 || c.why == whyNot {
 				c.why = whyChance
 			}
 			others = append(others, c)

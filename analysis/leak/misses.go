@@ -89,7 +89,8 @@ var reasons = [...]struct {
 // unsure says whether the reason why something is not named also fits a leak, in a window of so many collections.
 func (m *Miss) unsure(collections int) bool {
 	switch m.Reason {
-	case reasons[whyHolder].code, reasons[whyTurnover].code, reasons[whyFreed].code, reasons[whyBeside].code:
+	case reasons[whyHolder].code, reasons[whyTurnover].code, reasons[whyFreed].code, reasons[whyBeside].code,
+		reasons[whyChance].code:
 		return true
 	case reasons[whyStopped].code: // few points make steps of any growth
 		return collections < fewForSteps

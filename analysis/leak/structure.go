@@ -108,7 +108,9 @@ func (h *detector) structures(x *heads, named, others []candidate) (all []*struc
 	}
 	for i := range others {
 		c := &others[i]
-		if c.members != nil || c.refuted || c.why != whyChance || taken[c.key] || c.slope <= 0 {
+		// What seems to fill up is of the same structure: that has room for more, as long as the rest of it grows.
+		part := c.why == whyChance || c.why == whyFills
+		if c.members != nil || c.refuted || !part || taken[c.key] || c.slope <= 0 {
 			continue
 		}
 		head := x.of(c.key.Frame)

@@ -9,28 +9,74 @@ import (
 const blocksOf = 12 // increments of the coarse test of drift
 
 // Drift gives the probability that a series whose increments have mean 0 ends as high as v: Student's test on the
-// increments, single ones and those of a few long blocks, which holds bursts that last for several collections. The
-// larger probability counts.
-func Drift(v []float64) float64 {
-	p := 0.0
-	for _, n := range []int{len(v) - 1, blocksOf} {
-		if n >= len(v) {
-			continue
+// increments beyond those of a steady growth over t. It is made of the points themselves and of a few long blocks of
+// equal time, which hold bursts that last for several collections. The larger probability counts.
+func Drift(t, v []float64) float64 {
+	last := len(v) - 1
+	if last < 1 || v[last] <= v[0] || t[last] <= t[0] {
+		return 1
+	}
+	blocks := make([]float64, blocksOf+1)
+	for i := range blocks {
+		blocks[i] = t[0] + (t[last]-t[0])*float64(i)/blocksOf
+	}
+	p := drift(t, v)
+	if last > blocksOf {
+		levels := make([]float64, len(blocks))
+		for i, x := range blocks {
+			levels[i] = between(t, v, x)
 		}
-		mean, square := (v[len(v)-1]-v[0])/float64(n), 0.0
-		for i := range n {
-			d := v[(i+1)*(len(v)-1)/n] - v[i*(len(v)-1)/n] - mean
-			square += d * d
-		}
-		if mean <= 0 {
-			return 1
-		}
-		df := float64(n - 1)
-		tt := mean * mean * float64(n) * df / square // t²; infinite if all increments are the same
-		z := (8*df + 1) / (8*df + 3) * math.Sqrt(df*math.Log1p(tt/df))
-		p = max(p, math.Erfc(z/math.Sqrt2)/2) // Wallace's approximation of the tail
+		p = max(p, drift(blocks, levels))
 	}
 	return p
+}
+
+func drift(t, v []float64) float64 {
+	n := len(v) - 1
+	rate, square := (v[n]-v[0])/(t[n]-t[0]), 0.0
+	rest := make([]float64, n)
+	for i := range rest {
+		rest[i] = v[i+1] - v[i] - rate*(t[i+1]-t[i])
+		square += rest[i] * rest[i]
+	}
+	square *= lasting(rest, square)
+	mean, df := (v[n]-v[0])/float64(n), float64(n-1)
+	tt := mean * mean * float64(n) * df / square // t²; infinite if all increments are the same
+	z := (8*df + 1) / (8*df + 3) * math.Sqrt(df*math.Log1p(tt/df))
+	return math.Erfc(z/math.Sqrt2) / 2 // Wallace's approximation of the tail
+}
+
+const enoughToLast = 20 // increments: of fewer nobody can say how they hang together
+
+// lasting is the share of the square of increments that adds up. Noise of the level counts in two of them, and the
+// second takes back what the first gave: three lags with Bartlett's weights, at least a fifth.
+func lasting(d []float64, square float64) float64 {
+	if len(d) < enoughToLast || square == 0 {
+		return 1
+	}
+	f := 1.0
+	for lag := 1; lag <= 3; lag++ {
+		c := 0.0
+		for i := lag; i < len(d); i++ {
+			c += d[i] * d[i-lag]
+		}
+		f += 2 * (1 - float64(lag)/4) * c / square
+	}
+	return min(1, max(f, 0.2))
+}
+
+// between gives the level at a time from its first point to its last.
+func between(t, v []float64, at float64) float64 {
+	i, _ := slices.BinarySearch(t, at)
+	switch {
+	case i == 0:
+		return v[0]
+	case i == len(t):
+		return v[i-1]
+	case t[i] == t[i-1]:
+		return v[i]
+	}
+	return v[i-1] + (v[i]-v[i-1])*(at-t[i-1])/(t[i]-t[i-1])
 }
 
 // Trend gives the median of pairwise slopes of v over t with its 95 % interval (Sen), and the probability that a series
