@@ -87,11 +87,16 @@ func (h *detector) Doubt() ui.Flow {
 
 // note says what limits the verdicts; "" if nothing does.
 func (h *detector) note() ui.Flow {
+	n := len(h.Times)
 	switch {
-	case len(h.Times) == 0:
+	case n == 0:
 		return "There is no collection in this recording."
 	case h.Doubt() != "":
 		return h.Doubt() + "."
+	case 4*h.bySamples > n:
+		return ui.Flowf("No objects were recorded in %d of %s, since that would have cost too much, so larger leaks "+
+			"than that may be missed. `--overhead-cpu` allows more.", h.bySamples,
+			ui.Flow(ui.Plural(uint64(n), "collection")))
 	case h.listings > 0:
 		return ""
 	case len(h.Floors) == 0 && h.Missed > 0:
@@ -350,7 +355,7 @@ func Settle(all []Verdict, ended bool) ui.Flow {
 	begin += " `heapcam leaks --settle JVM`"
 	switch once := !slices.ContainsFunc(all, func(v Verdict) bool { return !v.once && v.evicts == "" }); {
 	case once && ended:
-		return "To settle it next time, record for a minute or longer with `heapcam run`. Or, while an agent records " +
+		return "To settle it next time, record for some minutes longer with `heapcam run`. Or, while an agent records " +
 			"the JVM, run `heapcam leaks --settle JVM` twice, ten minutes or more apart. Both show whether it grows " +
 			"further."
 	case once:

@@ -424,10 +424,7 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r api.AttachR
 		return api.AttachReply{}, err
 	}
 	a.Watch(ring.Ours)
-	if err := place.Load(ctx, j, ring.AsJVM, opts); err != nil {
-		return api.AttachReply{}, err
-	}
-	st, err := awaitRing(ctx, a, j)
+	st, err := load(ctx, a, j, ring.AsJVM, opts)
 	if err != nil {
 		return api.AttachReply{}, err
 	}

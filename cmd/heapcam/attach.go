@@ -198,6 +198,28 @@ func resolve(ref string) (jvms.JVM, error) {
 // ringAppears is how long a verb waits for the shared ring of a probe that was loaded.
 const ringAppears = 10 * time.Second
 
+// takesOver is how long it may take to find the ring of a JVM whose recorder was killed.
+const takesOver = 5 * time.Second
+
+// load loads the probe into j and waits until a records it. A recorder that was killed leaves the probe and its ring:
+// a continues there.
+func load(ctx context.Context, a *agent.Agent, j jvms.JVM, rings, opts string) (session.Status, error) {
+	err := place.Load(ctx, j, rings, opts)
+	if err == nil {
+		return awaitRing(ctx, a, j)
+	}
+	if jvms.ObstacleOf(err) != jvms.Already {
+		return session.Status{}, err
+	}
+	within, stop := context.WithTimeout(ctx, takesOver)
+	defer stop()
+	st, none := a.Await(within, j.PID, j.StartTicks)
+	if none != nil { // somebody else records it
+		return session.Status{}, err
+	}
+	return st, nil
+}
+
 // awaitRing waits until a records j, into which the probe was loaded.
 func awaitRing(ctx context.Context, a *agent.Agent, j jvms.JVM) (session.Status, error) {
 	ctx, stop := context.WithTimeout(ctx, ringAppears)

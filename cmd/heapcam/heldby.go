@@ -152,6 +152,7 @@ func holderOfClasses(h *retention.Heap, classes []string) ui.Flow {
 // ourWords are the parts of a holder's text that are not names from the recording: only their blanks break lines.
 var ourWords = regexp.MustCompile(`^static | → static | → … \d+ more references … → | → |, then | ×\d+|` +
 	`^class |, in other ways, each below \d+ %$| \((?:` + joined(references.StrengthNames[:]) + `)\)|` +
+	`^\(a word on a stack, perhaps a reference\) (?:→ )?|` +
 	`^\((?:` + joined(references.RootKindNames[:]) + `)(?: of thread)?\)? (?:→ )?|[^\\ ]"\) (?:→ )?`)
 
 // joined makes an alternative of names.

@@ -85,10 +85,7 @@ func (o *recordVerb) run(ref string) error {
 	}()
 	defer func() { cancel(); <-done }()
 
-	if err := place.Load(sig, j, ring.AsJVM, opts); err != nil {
-		return err
-	}
-	st, err := awaitRing(sig, a, j)
+	st, err := load(sig, a, j, ring.AsJVM, opts)
 	if sig.Err() != nil {
 		return nil
 	}
