@@ -57,7 +57,8 @@ func TestPullChecksBody(t *testing.T) {
 			}))
 			defer srv.Close()
 			defer close(over)
-			cl := &Client{base: srv.URL, http: srv.Client(), sign: func(*http.Request) {}, silent: 100 * time.Millisecond}
+			cl := &Client{base: srv.URL, http: srv.Client(), sign: func(*http.Request) {},
+				silent: 100 * time.Millisecond}
 			if !c.hang {
 				cl.silent = 0
 			}

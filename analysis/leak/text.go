@@ -355,9 +355,9 @@ func Settle(all []Verdict, ended bool) ui.Flow {
 	begin += " `heapcam leaks --settle JVM`"
 	switch once := !slices.ContainsFunc(all, func(v Verdict) bool { return !v.once && v.evicts == "" }); {
 	case once && ended:
-		return "To settle it next time, record for some minutes longer with `heapcam run`. Or, while an agent records " +
-			"the JVM, run `heapcam leaks --settle JVM` twice, ten minutes or more apart. Both show whether it grows " +
-			"further."
+		return "To settle it next time, record for some minutes longer with `heapcam run`. Or, while an agent " +
+			"records the JVM, run `heapcam leaks --settle JVM` twice, ten minutes or more apart. Both show " +
+			"whether it grows further."
 	case once:
 		return begin + " once more, ten minutes or more after the last one: it shows whether it grows further."
 	}

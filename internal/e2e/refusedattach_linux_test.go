@@ -51,14 +51,18 @@ func TestRefusedAttach(t *testing.T) {
 // TestKilledRecord kills `heapcam record`. The next one continues in the same recording; one beside it is refused.
 func TestKilledRecord(t *testing.T) {
 	tiers.Gate(t, "a recorder that was killed")
-	r := program{major: 17, gc: "Serial", heap: "64m", main: "Steady", args: []string{"30000", "2000000"}}.plain(t)
+	p := program{major: 17, gc: "Serial", heap: "64m", main: "Steady", args: []string{"30000", "2000000"}}
+	r := p.plain(t)
 	pid, out := strconv.Itoa(r.cmd.Process.Pid), filepath.Join(t.TempDir(), "rec")
 	time.Sleep(time.Second)
 	first := exec.Command(tool, "record", "--out", out, pid)
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
-	recorded := func() bool { dirs, _ := filepath.Glob(filepath.Join(out, "*", "recording.json")); return len(dirs) == 1 }
+	recorded := func() bool {
+		dirs, _ := filepath.Glob(filepath.Join(out, "*", "recording.json"))
+		return len(dirs) == 1
+	}
 	await(t, "a recording", recorded)
 	time.Sleep(time.Second)
 	if _, _, code := heapcam(t, "record", "--for", "1s", "--out", out, pid); code == 0 {

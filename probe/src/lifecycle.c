@@ -209,16 +209,26 @@ static bool listen(JNIEnv *jni, control_check *check) {
     return false;
 }
 
+enum { ROOM = 24 }; // MiB: tables, the smallest ring, and what the JVM keeps for the probe
 static bool tables_init(void) {
     if (vm_has_no_addresses())
         return classtags_begin(java_vm) && watch_init() && cycles_init() && samples_init();
     return classes_init() && census_init() && tlabs_init() && dest_init() && epoch_init() && samples_init();
 }
 
+// A JVM that runs has what it needs. Of one that starts nobody knows how much that will be.
+static bool has_room(char why[HC_MAX_REASON]) {
+    const uint64_t left = os_memory_left() >> 20;
+    if (at_start || left >= ROOM) return true;
+    snprintf(why, HC_MAX_REASON, "its memory limit leaves %llu MiB, and recording may take %d MiB",
+             (unsigned long long)left, ROOM);
+    return false;
+}
+
 int lifecycle_begin(JNIEnv *jni) {
     char why[HC_MAX_REASON] = "";
     bool tested;
-    if (!know_jvm(jni, &tested, why) || !begin_ring(jni, why)) return refuse(why), 1;
+    if (!know_jvm(jni, &tested, why) || !has_room(why) || !begin_ring(jni, why)) return refuse(why), 1;
     if (!tables_init())
         return refuse_seen("not enough memory for the probe's tables"), 1;
     if (!tested && !self_check(jni, why)) return refuse_seen(why), 1;

@@ -91,6 +91,15 @@ static uint64_t number_in(const char *path) { // of a file that holds one; 0: no
     return strtoull(b, NULL, 10); // "max" is 0
 }
 
+// Of what a group uses: pages of files that nobody has used lately, which the kernel takes first.
+static uint64_t cached_by(bool v2, const char *group) {
+    char path[600], b[8192];
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s%s/memory.stat", v2 ? "" : "/memory", group);
+    content(path, b, sizeof b);
+    const char *key = v2 ? "\ninactive_file " : "\ntotal_inactive_file ", *p = strstr(b, key);
+    return p ? strtoull(p + strlen(key), NULL, 10) : 0;
+}
+
 // What the cgroup of this process has left.
 uint64_t os_memory_left(void) {
     char b[4096], max[600], now[600];
@@ -107,7 +116,8 @@ uint64_t os_memory_left(void) {
                      v2 ? "max" : "limit_in_bytes");
             snprintf(now, sizeof now, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1,
                      v2 ? "current" : "usage_in_bytes");
-            uint64_t m = number_in(max), c = number_in(now);
+            uint64_t m = number_in(max), c = number_in(now), cached = m ? cached_by(v2, own ? "" : path + 1) : 0;
+            c -= cached < c ? cached : c;
             if (m && m < 1ull << 60) left = m > c ? m - c < left ? m - c : left : 0;
         }
     }
