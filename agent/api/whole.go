@@ -55,7 +55,7 @@ func (c *whole) Write(p []byte) (int, error) { return c.pw.Write(p) }
 
 // end gives the verdict.
 func (c *whole) end() error {
-	c.pw.Close()
+	_ = c.pw.Close()
 	return <-c.done
 }
 

@@ -47,7 +47,7 @@ func (c *Callers) Add(s *heap.Symbols, frame uint64) {
 	d.sum = nil
 }
 
-// Draw gives a stack for the object of that id, whose innermost frame is told. It is the same each time. Without a
+// Draw gives a stack for the object of that id, whose innermost frame is known. It is the same each time. Without a
 // sample that ends there it is the frame alone.
 func (c *Callers) Draw(s *heap.Symbols, frame, id uint64) uint64 {
 	f := s.Frames[frame]

@@ -8,7 +8,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestCallers: of objects whose innermost frame alone is told each stack gets the share that it has of the samples, the
+// TestCallers: of objects whose innermost frame alone is known each stack gets its share of the samples, the
 // same ones each time.
 func TestCallers(t *testing.T) {
 	s := &heap.Symbols{Frames: map[uint64]trace.Frame{}, Types: map[uint64]trace.Type{}}

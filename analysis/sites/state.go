@@ -16,7 +16,7 @@ type State struct {
 	Lost    bool                        // samples were: what has no known site may be of any
 	Before  func(typ uint32) heap.Count // what may be older than the recording, at most; nil: nothing
 	FromFew func(typ uint32) FromFew    // what is proven; nil: nothing
-	Callers *Callers                    // of objects whose innermost frame alone is told; nil: not known
+	Callers *Callers                    // of objects whose innermost frame alone is known; nil: not known
 }
 
 // fits gives those of the types that have samples, and what remains of each class that may be older than the recording.

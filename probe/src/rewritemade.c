@@ -58,7 +58,7 @@ bool made_at(const struct file *f, const uint8_t *code, size_t i, struct made *m
     struct text t;
     switch (op) {
     case NEWARRAY:
-        return code[i + 1] >= 4 && code[i + 1] < 12 && exactly(m, (const uint8_t *)primitive + code[i + 1] - 4, 1, 1);
+        return code[i + 1] >= 4 && code[i + 1] < 12 && exactly(m, (const uint8_t *)&primitive[code[i + 1] - 4], 1, 1);
     case NEW:
     case ANEWARRAY:
         t = class_name(f, get16(code + i + 1));
