@@ -51,7 +51,7 @@ func TestRefusedAttach(t *testing.T) {
 // TestKilledRecord kills `heapcam record`. The next one continues in the same recording; one beside it is refused.
 func TestKilledRecord(t *testing.T) {
 	tiers.Gate(t, "a recorder that was killed")
-	p := program{major: 17, gc: "Serial", heap: "64m", main: "Steady", args: []string{"30000", "2000000"}}
+	p := program{major: 17, gc: "Serial", heap: "64m", main: "Steady", args: []string{"3000000", "20000"}}
 	r := p.plain(t)
 	pid, out := strconv.Itoa(r.cmd.Process.Pid), filepath.Join(t.TempDir(), "rec")
 	time.Sleep(time.Second)
