@@ -18,7 +18,7 @@ type Client struct {
 	base string // of URLs
 	sign func(*http.Request)
 
-	silent time.Duration // instead of pullSilent; 0: that
+	silent time.Duration // how long a pull may send nothing; 0: pullSilent
 }
 
 // RemoteError is an error that the agent answered with.

@@ -59,7 +59,7 @@ func (c *whole) end() error {
 	return <-c.done
 }
 
-// watched calls stop if a Read takes longer than pullSilent.
+// watched lets the timer run while a Read takes, and begins it anew for each.
 type watched struct {
 	r     io.Reader
 	timer *time.Timer

@@ -94,8 +94,8 @@ func (h *detector) note() ui.Flow {
 	case h.Doubt() != "":
 		return h.Doubt() + "."
 	case 4*h.bySamples > n:
-		return ui.Flowf("No objects were recorded in %d of %s, since that would have cost too much, so larger leaks "+
-			"than that may be missed. `--overhead-cpu` allows more.", h.bySamples,
+		return ui.Flowf("The depth was samples in %d of %s, so `leaks` may miss leaks above that limit, too. "+
+			"`heapcam cost` shows what lowered it.", h.bySamples,
 			ui.Flow(ui.Plural(uint64(n), "collection")))
 	case h.listings > 0:
 		return ""

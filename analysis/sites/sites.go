@@ -44,7 +44,7 @@ type Row struct {
 	BytesHigh   uint64       `json:"bytes_high"`
 	Proven      bool         `json:"proven,omitempty"`     // the site has one frame, and its callers are not known
 	Candidates  []StackFrame `json:"candidates,omitempty"` // each object is from one of these
-	// Of the samples: objects whose innermost frame is exact (run --sites exact). Their callers are drawn among the
+	// Of the samples: objects whose innermost frame is exact (--sites exact). Their callers are drawn among the
 	// samples that have this innermost frame, so that the row is an estimate.
 	Drawn uint64 `json:"callers_drawn,omitempty"`
 }

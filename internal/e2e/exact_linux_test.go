@@ -11,7 +11,7 @@ import (
 	"github.com/heapcam/heapcam/internal/tiers"
 )
 
-// TestExactSites rewrites the bytecode of a program (`run --sites exact`) whose sites allocate arrays of lengths of
+// TestExactSites rewrites the bytecode of a program (`--sites exact`) whose sites allocate arrays of lengths of
 // their own: no array has another's site, most have one, and the program ends as it does without. The ring rotates: of
 // old objects the sites come from what is repeated after a sync point.
 func TestExactSites(t *testing.T) {

@@ -209,13 +209,13 @@ static bool listen(JNIEnv *jni, control_check *check) {
     return false;
 }
 
-enum { ROOM = 24 }; // MiB: tables, the smallest ring, and what the JVM keeps for the probe
 static bool tables_init(void) {
     if (vm_has_no_addresses())
         return classtags_begin(java_vm) && watch_init() && cycles_init() && samples_init();
     return classes_init() && census_init() && tlabs_init() && dest_init() && epoch_init() && samples_init();
 }
 
+enum { ROOM = 24 }; // MiB: tables, the smallest ring, and what the JVM keeps for the probe
 // A JVM that runs has what it needs. Of one that starts nobody knows how much that will be.
 static bool has_room(char why[HC_MAX_REASON]) {
     const uint64_t left = os_memory_left() >> 20;

@@ -34,7 +34,7 @@ enum {
     CREDIT = 30000000,
     SHARE = 1000,
     SWEEP = 1 << 12, // places of the class table at a time
-    TEXT = 1 << 16,  // of a definition, and of its lines
+    TEXT = 1 << 16,  // of the lines of a definition
     GAPS = 2048,     // places without a class between two looks at the clock
     DEFINED = 32768, // methods: the rest of the table is for stacks of samples
 };
@@ -97,7 +97,7 @@ static PER_RECORDING struct part {
     uint32_t nfound;
     bool skip[META_METHODS], finished[META_METHODS];
     bool pending, odd;
-    uint8_t text[TEXT], lines[TEXT];
+    uint8_t text[2 * TEXT], lines[TEXT]; // text: has room for all lines, and names of at most 4 * 2,048 bytes
 } *part;
 
 static bool prepare(void) {
@@ -161,7 +161,7 @@ static void look_at(const struct metaclass *m, uint32_t i) {
 // As sites.c defines a method of a stack, so that both have one id. 0: there is no room for one more.
 static uint32_t method_of(const struct metaclass *m, const struct metabody *b) {
     struct enc l = {.p = part->lines, .base = part->lines, .end = part->lines + TEXT},
-               e = {.p = part->text, .base = part->text, .end = part->text + TEXT};
+               e = {.p = part->text, .base = part->text, .end = part->text + sizeof part->text};
     struct bytecode_lines row = metadata_lines(b);
     int64_t bci = 0, line = 0;
     while (bytecode_next_line(&row)) {

@@ -34,14 +34,19 @@ static PER_RECORDING bool walked;
 static PER_RECORDING uint32_t number; // of the phase
 static PER_RECORDING _Atomic uint64_t marked, mistyped;
 
+// Memory that stays where it is. What code of the recording before wrote last names sites of that recording.
+static void *lasting(void *p, uint64_t bytes) {
+    if (!p) return os_sparse(bytes);
+    os_give_back(p, bytes);
+    return p;
+}
+
 bool shadow_init(struct shadow_place *at) {
     shift = vm.compact_headers ? 3 : 4; // no object is smaller
-    if (!table) {
-        table_bytes = ((vm.heap_bytes >> shift) + 2) * sizeof *table;
-        table = os_sparse(table_bytes);
-    }
-    if (!outside) outside = os_sparse(SHADOW_OUTSIDE * sizeof *outside);
-    if (!expected) expected = os_sparse(SHADOW_SITES * sizeof *expected);
+    table_bytes = ((vm.heap_bytes >> shift) + 2) * sizeof *table;
+    table = lasting(table, table_bytes);
+    outside = lasting(outside, SHADOW_OUTSIDE * sizeof *outside);
+    expected = lasting((void *)expected, SHADOW_SITES * sizeof *expected);
     named = memory_sparse(MAX_TYPES * sizeof *named);
     kept = memory_sparse(table_bytes);
     keeps = memory(vm_has_regions() ? vm.heap_bytes / vm.region_bytes + 1 : SPACES);
