@@ -29,7 +29,8 @@ func OpenOf(pid int, opt Options) (*Ring, error) {
 		if i < 0 || !bytes.Contains(line, []byte("/heapcam-")) {
 			return false
 		}
-		path := strings.TrimSuffix(string(line[i:]), "\n")
+		// Of a larger ring that nobody has read yet: what came before it is in the other one, which leads to it.
+		path := strings.TrimSuffix(strings.TrimSuffix(string(line[i:]), "\n"), NextSuffix)
 		if _, _, ok := ParseName(path); ok && !slices.Contains(paths, path) {
 			paths = append(paths, path)
 		}

@@ -460,3 +460,30 @@ func TestMappedBy(t *testing.T) {
 		t.Error("it is not mapped any more")
 	}
 }
+
+// TestOpenOfGrown: a JVM that went over to a larger ring while nobody read has only that one mapped. What is given is
+// the ring before, which leads to it.
+func TestOpenOfGrown(t *testing.T) {
+	p := create(t, ringtest.Config{})
+	f, err := os.Create(p.Path + shmring.NextSuffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(4096); err != nil {
+		t.Fatal(err)
+	}
+	m, err := unix.Mmap(int(f.Fd()), 0, 4096, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(m)
+	found, err := shmring.OpenOf(os.Getpid(), shmring.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer found.Close()
+	if found.Session() != p.Session {
+		t.Errorf("session %v, want %v", found.Session(), p.Session)
+	}
+}
