@@ -91,6 +91,6 @@ func withoutFile(link string) bool {
 	if strings.HasPrefix(path, "/memfd:heapcam.ring") {
 		return true
 	}
-	_, _, ok := ParseName(path)
+	_, _, ok := ParseName(strings.TrimSuffix(path, NextSuffix))
 	return deleted && ok
 }

@@ -487,3 +487,29 @@ func TestOpenOfGrown(t *testing.T) {
 		t.Errorf("session %v, want %v", found.Session(), p.Session)
 	}
 }
+
+// TestOpenOfGrownDeleted: a ring that grew while nobody read, and whose file somebody then deleted, is found by the
+// descriptor that the JVM holds.
+func TestOpenOfGrownDeleted(t *testing.T) {
+	p := create(t, ringtest.Config{})
+	next := p.Path + shmring.NextSuffix
+	if err := os.Rename(p.Path, next); err != nil {
+		t.Fatal(err)
+	}
+	held, err := os.Open(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := os.Remove(next); err != nil {
+		t.Fatal(err)
+	}
+	found, err := shmring.OpenOf(os.Getpid(), shmring.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer found.Close()
+	if found.Session() != p.Session {
+		t.Errorf("session %v, want %v", found.Session(), p.Session)
+	}
+}

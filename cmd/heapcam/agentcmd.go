@@ -424,7 +424,8 @@ func (o *agentOptions) attach(ctx context.Context, a *agent.Agent, r api.AttachR
 		return api.AttachReply{}, err
 	}
 	a.Watch(ring.Ours)
-	st, err := load(ctx, a, j, ring.AsJVM, opts)
+	// The probe stays where storing fails: the agent tries again by itself.
+	st, _, err := load(ctx, a, j, ring.AsJVM, opts)
 	if err != nil {
 		return api.AttachReply{}, err
 	}

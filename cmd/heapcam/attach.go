@@ -202,22 +202,29 @@ const ringAppears = 10 * time.Second
 const takesOver = 5 * time.Second
 
 // load loads the probe into j and waits until a records it. A recorder that was killed leaves the probe and its ring:
-// a continues there.
-func load(ctx context.Context, a *agent.Agent, j jvms.JVM, rings, opts string) (session.Status, error) {
-	err := place.Load(ctx, j, rings, opts)
+// a continues there. loaded: this call put the probe there, so an error leaves a probe that nobody else records.
+func load(ctx context.Context, a *agent.Agent, j jvms.JVM, rings, opts string) (
+	st session.Status, loaded bool, err error,
+) {
+	err = place.Load(ctx, j, rings, opts)
 	if err == nil {
-		return awaitRing(ctx, a, j)
+		st, err = awaitRing(ctx, a, j)
+		return st, true, err
 	}
 	if jvms.ObstacleOf(err) != jvms.Already {
-		return session.Status{}, err
+		return session.Status{}, false, err
 	}
 	within, stop := context.WithTimeout(ctx, takesOver)
 	defer stop()
 	st, none := a.Await(within, j.PID, j.StartTicks)
-	if none != nil { // somebody else records it
-		return session.Status{}, err
+	var disk *session.StoreError
+	switch {
+	case errors.As(none, &disk): // its ring is free, but the recording cannot be stored
+		return st, false, fmt.Errorf("pid %d (%s): %w", j.PID, j.Name, none)
+	case none != nil: // somebody else records it
+		return st, false, err
 	}
-	return st, nil
+	return st, false, nil
 }
 
 // awaitRing waits until a records j, into which the probe was loaded.

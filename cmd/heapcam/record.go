@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/agent/place"
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/ui"
@@ -85,11 +86,16 @@ func (o *recordVerb) run(ref string) error {
 	}()
 	defer func() { cancel(); <-done }()
 
-	st, err := load(sig, a, j, ring.AsJVM, opts)
-	if sig.Err() != nil {
-		return nil
-	}
+	st, loaded, err := load(sig, a, j, ring.AsJVM, opts)
 	if err != nil {
+		cancel()
+		<-done
+		if loaded {
+			unload(j, cfg.MaxRing)
+		}
+		if sig.Err() != nil {
+			return nil
+		}
 		return err
 	}
 	ui.Fprintf(ui.Stderr, "heapcam: recording %s (pid %d) into %s; Ctrl-C ends it\n", j.Name, j.PID, ui.Path(st.Dir))
@@ -106,7 +112,7 @@ func (o *recordVerb) run(ref string) error {
 		wait, stop := context.WithTimeout(context.Background(), detachTime)
 		defer stop()
 		if err := a.Idle(wait); errors.Is(err, context.DeadlineExceeded) {
-			ui.Fprintf(ui.Stderr, "heapcam: the JVM did not confirm that the probe has stopped: see its stderr\n")
+			ui.Fprintf(ui.Stderr, stillLoaded)
 		}
 	}
 	cancel()
@@ -121,4 +127,19 @@ func (o *recordVerb) run(ref string) error {
 		}
 	}
 	return nil
+}
+
+const stillLoaded = "heapcam: the JVM did not confirm that the probe has stopped: see its stderr\n"
+
+// unload has the probe that this command loaded stop, since the command does not record: no other one would read its
+// ring.
+func unload(j jvms.JVM, maxRing uint64) {
+	ctx, stop := context.WithTimeout(context.Background(), detachTime)
+	defer stop()
+	switch err := place.Unload(ctx, j, maxRing); {
+	case errors.Is(err, context.DeadlineExceeded):
+		ui.Fprintf(ui.Stderr, stillLoaded)
+	case err != nil:
+		ui.Fprintf(ui.Stderr, "heapcam: cannot detach from the JVM: %v\n", err)
+	}
 }

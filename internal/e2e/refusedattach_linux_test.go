@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heapcam/heapcam/agent"
+	"github.com/heapcam/heapcam/agent/jvms"
+	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/internal/tiers"
 )
 
@@ -75,4 +78,37 @@ func TestKilledRecord(t *testing.T) {
 	}
 	dirs, _ := filepath.Glob(filepath.Join(out, "*"))
 	verify(t, dirs[0], 1)
+}
+
+// TestFailedRecord: a `heapcam record` that cannot store its recording leaves no probe that runs. The next one records.
+func TestFailedRecord(t *testing.T) {
+	tiers.Gate(t, "a recorder that fails once the probe is loaded")
+	p := program{major: 17, gc: "Serial", heap: "64m", main: "Steady", args: []string{"3000000", "20000"}}
+	r := p.plain(t)
+	pid, out := strconv.Itoa(r.cmd.Process.Pid), filepath.Join(t.TempDir(), "rec")
+	time.Sleep(time.Second)
+	j, err := jvms.Inspect(r.cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := filepath.Join(out, session.FolderName(agent.ProcessName(j.PID), j.PID, j.StartTicks))
+	if err := os.MkdirAll(out, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(taken, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := heapcam(t, "record", "--for", "1s", "--out", out, pid); code != 2 {
+		t.Fatalf("status %d: %s", code, errs)
+	}
+	if m, _ := os.ReadFile("/proc/" + pid + "/maps"); strings.Contains(string(m), ".ring") {
+		t.Errorf("the JVM still has a ring:\n%s", m)
+	}
+	if err := os.Remove(taken); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := heapcam(t, "record", "--for", "2s", "--out", out, pid); code != 0 {
+		t.Fatalf("status %d: %s", code, errs)
+	}
+	verify(t, taken, 1)
 }
