@@ -164,6 +164,7 @@ func (rep *Report) ending(r *heap.Cursor) {
 		rep.SitesCut = r.SitesCut.String()
 	}
 	rep.Uncompacted, rep.MaxHeap, rep.Referenced = r.Uncompacted, r.JVM.MaxHeap, r.Referenced
+	rep.LostEpochs += r.LostSince()
 	for _, g := range r.Gaps {
 		rep.LostSamples += g.Samples
 	}

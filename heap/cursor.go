@@ -150,6 +150,10 @@ func newCursor(src BlockSource, m model) Cursor {
 // Position gives the cursor itself: see Reader.
 func (r *Cursor) Position() *Cursor { return r }
 
+// LostSince gives how many epochs are known to be lost since the newest collection that Next gave. No collection has
+// them in EpochsLost: at the end of a recording they are in addition to those.
+func (r *Cursor) LostSince() uint64 { return r.lost }
+
 // View gives the view of a reader that knows totals only.
 func (r *Cursor) View() *View {
 	return &View{

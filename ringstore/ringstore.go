@@ -108,6 +108,9 @@ const RecordingName = folder.RecordingName
 // ReadResource gives the attributes of OpenTelemetry in recording.json of a folder; nil: none.
 func ReadResource(fs FS, dir string) trace.Resource { return folder.ReadResource(fs, dir) }
 
+// ReadCounters gives what the recorder of a folder has counted (Store.KeepCounters); nil: nothing.
+func ReadCounters(fs FS, dir string) []byte { return folder.ReadCounters(fs, dir) }
+
 // LookInto says which files of a ring folder are the recording's and which are others'. Errors: I/O errors.
 func LookInto(dir string) (Folder, error) { return folder.LookInto(dir) }
 

@@ -104,9 +104,11 @@ type Status struct {
 	AgentCPUNS            uint64 `json:"agent_cpu_ns"`  // of this agent, since it began with it: CPU time
 	AgentBytes            int64  `json:"agent_bytes"`   // of its memory, about
 	Dropped               Drops  `json:"dropped"`
-	StoreError            string `json:"store_error,omitempty"` // the last refusal of the store, or that the disk hangs
-	StuckNS               uint64 `json:"stuck_ns,omitempty"`    // how long the disk has not answered; 0: it does
-	GuaranteeMet          bool   `json:"guarantee_met"`         // M(1−d) of complete trace is kept after the first fill
+	// `dropped` is not known: no recorder left a figure, or it was killed before it did
+	DroppedUnknown bool   `json:"dropped_unknown,omitempty"`
+	StoreError     string `json:"store_error,omitempty"` // the last refusal of the store, or that the disk hangs
+	StuckNS        uint64 `json:"stuck_ns,omitempty"`    // how long the disk has not answered; 0: it does
+	GuaranteeMet   bool   `json:"guarantee_met"`         // M(1−d) of complete trace is kept after the first fill
 
 	TraceLimit int64 `json:"trace_limit"` // what the ring may occupy: M(1+d), or what the disk leaves
 	// Deviation is the effective one: more than configured where listings are large.

@@ -58,14 +58,18 @@ func countersOf(s *Status) counters {
 	}
 }
 
+func (c *counters) drops() Drops {
+	return Drops{
+		RingEpochs: c.RingEpochs, StoreEpochs: c.StoreEpochs,
+		Samples: c.Samples, Definitions: c.Definitions, Corrupt: c.Corrupt,
+	}
+}
+
 // restore puts c into a status.
 func (c *counters) restore(st *Status) {
 	st.Collections, st.SyncPoints, st.Rotations = c.Collections, c.SyncPoints, c.Rotations
 	st.Emergencies, st.EmergenciesUnanswered = c.Emergencies, c.EmergenciesUnanswered
-	st.Dropped = Drops{
-		RingEpochs: c.RingEpochs, StoreEpochs: c.StoreEpochs,
-		Samples: c.Samples, Definitions: c.Definitions, Corrupt: c.Corrupt,
-	}
+	st.Dropped = c.drops()
 	st.FilesEvicted, st.SyncPointsCut, st.StoreFaults = c.FilesEvicted, c.SyncPointsCut, c.StoreFaults
 	st.ListingsSkipped, st.Switches, st.Missed = c.ListingsSkipped, c.Switches, c.Missed
 	st.ReferencesNS = c.ReferencesNS
@@ -80,6 +84,19 @@ func DetachedBy(b []byte) (who string, err error) {
 		err = json.Unmarshal(b, &c)
 	}
 	return c.DetachedBy, err
+}
+
+// Counted puts what the counters of a recording say into st: those of ringstore's recording.json. known: they say how
+// much was lost. They do not where there are none, or where the recording goes on behind them, as after a kill of its
+// recorder; st.LastGC is its newest collection.
+func Counted(b []byte, st *Status) (known bool) {
+	var c counters
+	if len(b) == 0 || json.Unmarshal(b, &c) != nil || c.Collections+c.RingEpochs < st.LastGC {
+		return false
+	}
+	st.Collections = c.Collections
+	st.Dropped = c.drops()
+	return true
 }
 
 // recall takes over what agents before have counted of this recording.

@@ -63,6 +63,7 @@ type Cost struct {
 	session     string
 	sampled     trace.Sampling // the newest
 	lastPause   Minute         // of the pause whose sync point may follow
+	gc, gaps    uint64         // the newest collection, 0: none; how many lost ones gaps have reported since
 }
 
 const minute = uint64(60e9)
@@ -117,6 +118,10 @@ func (c *Cost) Add(b trace.Block) error {
 		p := &e.Pause
 		m := c.at(p.Start)
 		c.at(p.Start + p.Dur)
+		if next := c.gc + 1 + c.gaps; c.gc != 0 && p.GC > next { // of a damaged part, no gap reports any
+			m.Lost += p.GC - next
+		}
+		c.gc, c.gaps = p.GC, 0
 		if p.Kind == trace.PauseWalk {
 			m.Walks += p.Dur
 			c.event(p.Start, "a stop without a collection: no collection came in time for the sync point")
@@ -152,6 +157,7 @@ func (c *Cost) Add(b trace.Block) error {
 			return err
 		}
 		c.at(g.Time).Lost += g.Epochs
+		c.gaps += g.Epochs
 		c.event(g.Time, "lost because %s: %s, %s", in(gapReasons[:], g.Reason), ui.Plural(g.Epochs, "collection"),
 			ui.Plural(g.Samples, "sample"))
 	case trace.KindEnd:

@@ -153,3 +153,23 @@ func TestSamplingOfWindow(t *testing.T) {
 		t.Errorf("from %d, span %d, sampling %d", m.From, m.Span, m.Sampling)
 	}
 }
+
+// TestLostWithoutGap: collections whose block is damaged show in the numbers of the others alone.
+func TestLostWithoutGap(t *testing.T) {
+	epoch := func(gc uint64) trace.Block {
+		p := trace.Pause{GC: gc, Kind: trace.PauseYoung, Depth: trace.DepthFull, Start: gc * 1e9}
+		return trace.EncodeEpoch(&trace.Epoch{Pause: p})
+	}
+	gap := func(n, at uint64) trace.Block {
+		return trace.EncodeGap(trace.Gap{Reason: trace.GapOverflow, Epochs: n, Time: at})
+	}
+	c := New()
+	for _, b := range []trace.Block{epoch(3), gap(2, 5e9), epoch(6), epoch(10), gap(4, 11e9)} { // 7 to 9: damaged
+		if err := c.Add(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.Close(); c.Total.Lost != 9 {
+		t.Errorf("lost: %d, want 9", c.Total.Lost)
+	}
+}

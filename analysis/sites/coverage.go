@@ -217,6 +217,7 @@ func MakeCoverage(from heap.Reader) (*CoverageReport, error) {
 	if len(q.Collections) == 0 {
 		q.Interval = r.JVM.Interval
 	}
+	q.LostEpochs += r.LostSince()
 	for _, g := range r.Gaps {
 		q.LostSamples += g.Samples
 	}

@@ -120,48 +120,6 @@ func agentStatus() (st api.StatusReply, ok bool) {
 	return st, true
 }
 
-// onDisk describes one ring folder: NAME-PID-START.
-func onDisk(dir string) (session.Status, bool) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		abs = dir
-	}
-	ring, _ := ringstore.LookInto(abs)
-	files := ring.Files
-	if len(files)+len(ring.Foreign) == 0 {
-		return session.Status{}, false
-	}
-	s := session.Status{ID: filepath.Base(abs), Dir: abs, Phase: session.Stopped, GuaranteeMet: true, Files: len(files)}
-	s.Session, s.ForeignFiles = ring.Session, len(ring.Foreign)
-	s.Name, s.PID = splitID(s.ID)
-	s.Resource = ringstore.ReadResource(ringstore.OS, abs)
-	for _, f := range files {
-		if st, err := os.Stat(f); err == nil {
-			s.TraceBytes += st.Size()
-			if s.Since.IsZero() {
-				s.Since = st.ModTime()
-			}
-		}
-	}
-	for i := len(files) - 1; i >= 0; i-- { // frame headers are enough
-		f, err := ringstore.OpenFile(files[i])
-		if err != nil {
-			continue
-		}
-		for h, err := range f.Headers() {
-			if err == nil {
-				s.LastGC = max(s.LastGC, h.LastGC)
-			}
-		}
-		f.Close()
-		if s.LastGC > 0 {
-			break
-		}
-	}
-	s.Collections = s.LastGC
-	return s, true
-}
-
 // ringFiles gives the ring files of a folder, by name. (filepath.Glob would read the folder's name as a pattern.)
 func ringFiles(dir string) (files []string) {
 	entries, _ := os.ReadDir(dir)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -100,8 +101,11 @@ func (o *statusOptions) recordings(all []session.Status) {
 		if s.LiveBytes > 0 { // nothing is known before the first collection, nor of what lies on the disk alone
 			live = ui.Bytes(s.LiveBytes)
 		}
-		t.Row(s.ID, state(s.Phase), s.Collections, live, ui.Bytes(s.TraceBytes), share,
-			s.Dropped.RingEpochs+s.Dropped.StoreEpochs, since(s.Since))
+		lost := "?"
+		if !s.DroppedUnknown {
+			lost = strconv.FormatUint(s.Dropped.RingEpochs+s.Dropped.StoreEpochs, 10)
+		}
+		t.Row(s.ID, state(s.Phase), s.Collections, live, ui.Bytes(s.TraceBytes), share, lost, since(s.Since))
 		if who := s.Resource.String(); who != "" {
 			t.Under(2, ui.Sprintf("service: %s", who))
 		}
@@ -111,8 +115,9 @@ func (o *statusOptions) recordings(all []session.Status) {
 	ui.Fprintf(ui.Stdout, "\n")
 	ui.Paragraph(ui.Stdout, "", 0, "GCS: recorded collections. LIVE: bytes of live objects after the last one. "+
 		"DISK: size of the recording, reserved space included. OVERHEAD: what heapcam cost, sampling and reference "+
-		"listings included, as a share of the time. LOST: collections that were not recorded. SINCE: the start of "+
-		"the recording, or the last change of one that has no agent; local time.")
+		"listings included, as a share of the time. LOST: collections that were not recorded (?: not known, see "+
+		"`heapcam verify`). SINCE: the start of the recording, or the last change of one that has no agent; local "+
+		"time.")
 	if rings > 0 {
 		twice := ui.Flow(" A JVM maps its ring twice, so tools show twice its size in the JVM's RSS. Its cgroup is " +
 			"charged once.")

@@ -245,6 +245,7 @@ func verifyFiles(name string, files []*ringstore.File) (verified, error) {
 		v.collection(c, last, end)
 		last = end
 	}
+	v.Lost += r.LostSince()
 	for _, c := range r.Compared {
 		v.Compared++
 		v.Objects += c.Objects

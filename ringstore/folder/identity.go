@@ -41,6 +41,19 @@ const RecordingName = "recording.json"
 // IncidentName is the file of an incident's folder that says what was kept, and why (heapcam.incident/1).
 const IncidentName = "incident.json"
 
+// ReadCounters gives what the recorder of a folder has counted, a JSON document; nil: nothing.
+func ReadCounters(fs vfs.FS, dir string) []byte {
+	path := filepath.Join(dir, RecordingName)
+	b, err := vfs.ReadSmall(fs, path)
+	var m struct {
+		Counters json.RawMessage `json:"counters"`
+	}
+	if err != nil || CheckDocument(path, b) != nil || json.Unmarshal(b, &m) != nil {
+		return nil
+	}
+	return m.Counters
+}
+
 // ReadResource gives the attributes that recording.json of a folder holds; nil: none.
 func ReadResource(fs vfs.FS, dir string) trace.Resource {
 	path := filepath.Join(dir, RecordingName)
