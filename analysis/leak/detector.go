@@ -33,6 +33,7 @@ type detector struct {
 	watched  bool         // a random part of the samples is followed (ZGC, Shenandoah, Epsilon)
 	last     []heap.Count // the newest known state by type
 	spaces   []spaceUse   // after each collection
+	levels   levels       // exact counts after collections of old space
 	full     *Full        // the heap was full
 	fullness trace.FullHeap
 	first    uint64  // number of the first collection
@@ -97,6 +98,7 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	}
 	if c.Known {
 		h.last = append(h.last[:0], r.Totals.PerType()...)
+		h.levels.add(c, h.Times[i], h.last)
 		h.census(r, listed || c.Kind == trace.PauseFull || c.Kind == trace.PauseRemark)
 		h.containers(r, i)
 	}

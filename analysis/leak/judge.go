@@ -46,6 +46,8 @@ type growth struct {
 	why              why        // it is not named
 	queued           bool       // its older objects are dead, and it grows all the same
 	once             bool       // it lives, but nothing shows that it grew steadily between two floors
+	counts           [3]uint64  // of its class after the first, a middle and the last floor, if they say that it grows
+	alone            string     // the class, if it is named for these alone: what its objects hold is not in the bytes
 	seen, seenAt     float64    // share of the growth that lived at the newest floor, and when that was
 }
 

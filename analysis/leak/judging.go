@@ -105,6 +105,7 @@ func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 		if c.growth = h.judge(c.s); h.late && h.replaces(r.Symbols, c) {
 			c.p, c.why = 1, whyReplaced
 		}
+		h.byClass(r.Symbols, c)
 		if c.p <= significance && c.slope > 0 && h.swaps(c) {
 			c.p, c.why = 1, whyReplaced
 		}
@@ -128,6 +129,7 @@ func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 			c.p, c.why = 1, whyStopped
 		}
 	}
+	all = h.classes(x, all)
 	h.beside(x, all)
 	// Some of a thousand sites rise by chance: Holm's correction, for all whose objects are not known to be dropped.
 	// Those whose shape is none of growth count: the shape is of the same data.

@@ -78,9 +78,13 @@ type Verdict struct {
 	Floors int `json:"floors"`
 	// a reference listing showed that the objects live
 	Reached bool `json:"reached"`
+	// objects of the class that an early, a middle and the last collection of old space left, where these exact counts
+	// alone show the growth: then the rate is without what the objects hold
+	ClassObjects []uint64 `json:"class_objects,omitempty"`
 
 	What ui.Flow `json:"-"` // classes and place, as a part of a sentence
 
+	counts string  // the class that ClassObjects are of
 	queued bool    // the older objects are dead
 	once   bool    // it lives, but nothing shows that it grows further
 	evicts ui.Flow // by what means its collection may drop objects

@@ -213,6 +213,9 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 	if s.allocation {
 		v.Against = "allocation"
 	}
+	if s.alone != "" {
+		v.ClassObjects, v.counts = s.counts[:], s.alone
+	}
 	if grown > 0 {
 		v.Share = min(1, s.grown/grown)
 	}
@@ -233,8 +236,12 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 	default:
 		v.Confidence = min(v.Confidence, maxUnproven)
 	}
-	if limit := float64(r.JVM.MaxHeap); limit > live && live > 0 && s.slope > 0 && (h.full == nil || !h.full.UntilEnd) {
-		x := (limit - live) / s.slope
+	rate := s.slope
+	if s.counts[2] > 0 { // the class alone says too little
+		rate = max(rate, h.heapRate())
+	}
+	if limit := float64(r.JVM.MaxHeap); limit > live && live > 0 && rate > 0 && (h.full == nil || !h.full.UntilEnd) {
+		x := (limit - live) / rate
 		v.FullIn = &x
 	}
 	if h.Holder != nil {
@@ -317,15 +324,22 @@ func (h *detector) sentence(r *heap.Cursor, s *structure, v *Verdict) ui.Flow {
 	} else if !h.late && h.From < 5 && s.onset[1]-h.From < (h.To-h.From)/4 {
 		since = "since the JVM started"
 	}
-	text := ui.Flowf("%s: %s %s by %s, %s (estimated from %s). %s", ui.Flow(kinds[v.Kind]), v.What, grow, v.Rate(),
-		since, ui.Flow(ui.Plural(uint64(v.LiveSamples), "live sample")), v.Proof())
+	by := ui.Flowf("estimated from %s", ui.Flow(ui.Plural(uint64(v.LiveSamples), "live sample")))
+	if s.alone != "" && len(v.Members) == 1 {
+		by = "counted exactly"
+	}
+	text := ui.Flowf("%s: %s %s by %s, %s (%s). %s", ui.Flow(kinds[v.Kind]), v.What, grow, v.Rate(), since, by,
+		v.Proof())
 	if v.FullIn == nil {
 		return text
 	}
-	begin, at := ui.Flow("At this rate the heap is full "), ui.Flow(" after the end of this recording")
+	begin, at := ui.Flow("At this rate"), ui.Flow(" after the end of this recording")
+	if s.counts[2] > 0 {
+		begin = "As fast as all of it grows"
+	}
 	if Ended(r.End) {
-		begin = "At this rate the heap would have been full "
-	} else if *v.FullIn < 24*3600 {
+		begin += " the heap would have been full "
+	} else if begin += " the heap is full "; *v.FullIn < 24*3600 {
 		end := v.end(r, h).Add(seconds(*v.FullIn)).Round(time.Minute)
 		at += ui.Flowf(", at %s", ui.Flow(end.Local().Format("15:04 MST")))
 	}
@@ -397,6 +411,8 @@ func (h *detector) proven(r *heap.Symbols, g *growth) ui.Flow {
 // Proof says what shows that the objects stay.
 func (v *Verdict) Proof() ui.Flow {
 	switch {
+	case v.ClassObjects != nil && v.evicts == "":
+		return v.counted()
 	case v.queued && v.Kind == KindSuspect && v.seen != "":
 		return v.seen
 	case v.queued && v.Kind == KindSuspect:

@@ -41,9 +41,35 @@ func drift(t, v []float64) float64 {
 	}
 	square *= lasting(rest, square)
 	mean, df := (v[n]-v[0])/float64(n), float64(n-1)
-	tt := mean * mean * float64(n) * df / square // t²; infinite if all increments are the same
+	return studentTail(mean*mean*float64(n)*df/square, df) // infinite if all increments are the same
+}
+
+// studentTail gives how often Student's t exceeds the root of tt, by Wallace's approximation.
+func studentTail(tt, df float64) float64 {
 	z := (8*df + 1) / (8*df + 3) * math.Sqrt(df*math.Log1p(tt/df))
-	return math.Erfc(z/math.Sqrt2) / 2 // Wallace's approximation of the tail
+	return math.Erfc(z/math.Sqrt2) / 2
+}
+
+// Line gives the probability that points that only vary around a level rise along a line as v does over t: Student's
+// test of the regression. The points must be independent.
+func Line(t, v []float64) float64 {
+	n := float64(len(v))
+	if n < 3 {
+		return 1
+	}
+	var mt, mv, tt, tv, vv float64
+	for i := range v {
+		mt, mv = mt+t[i]/n, mv+v[i]/n
+	}
+	for i := range v {
+		x, y := t[i]-mt, v[i]-mv
+		tt, tv, vv = tt+x*x, tv+x*y, vv+y*y
+	}
+	if tv <= 0 {
+		return 1
+	}
+	rest := max(0, vv-tv*tv/tt)
+	return studentTail((n-2)*(vv-rest)/rest, n-2)
 }
 
 const enoughToLast = 20 // increments: of fewer nobody can say how they hang together

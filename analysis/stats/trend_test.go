@@ -56,3 +56,33 @@ func TestDriftOfRandomWalks(t *testing.T) {
 		t.Errorf("%d of %d walks are growth at %g", found, walks, level)
 	}
 }
+
+// TestLine: points around a level rarely rise along a line, and those of a line do.
+func TestLine(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	const series, level = 4000, 0.01
+	for _, n := range []int{4, 8, 40} {
+		at, v := uneven(n), make([]float64, n)
+		found := 0
+		for range series {
+			for i := range v {
+				v[i] = 100 + 10*r.NormFloat64()
+			}
+			if Line(at, v) < level {
+				found++
+			}
+		}
+		if found > 2*series*level || found == 0 {
+			t.Errorf("%d of %d series of %d points are lines at %g", found, series, n, level)
+		}
+		for i := range v {
+			v[i] = 100 + 5*at[i] + at[n-1]/20*r.Float64()
+		}
+		if p := Line(at, v); p > level {
+			t.Errorf("a line of %d points: p = %g", n, p)
+		}
+	}
+	if p := Line([]float64{1, 2}, []float64{1, 2}); p != 1 {
+		t.Errorf("two points: p = %g", p)
+	}
+}
