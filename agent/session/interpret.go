@@ -41,6 +41,7 @@ func (s *Session) block(b trace.Block, start uint64, h shmring.Status) error {
 		return decoded(b, trace.DecodeEnd, func(e trace.End) {
 			s.stamp(e.Time)
 			s.out.pass(b)
+			s.in.ended = true
 		})
 	case trace.KindGap:
 		return decoded(b, trace.DecodeGap, func(g trace.Gap) {
@@ -74,6 +75,8 @@ func (s *Session) stored(b trace.Block) {
 				s.out.pushDefs(lacks)
 			}
 		})
+	case trace.KindEnd:
+		s.in.ended = true
 	}
 }
 
@@ -84,6 +87,8 @@ func (s *Session) recalled(b trace.Block) {
 		_ = decoded(b, trace.DecodeMeta, func(m trace.Meta) { s.learn(m) })
 	case trace.KindDefs:
 		_ = decoded(b, trace.DecodeDefs, func(d trace.Defs) { s.defs.Add(d) })
+	case trace.KindEnd:
+		s.in.ended = true
 	}
 }
 

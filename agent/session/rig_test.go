@@ -59,6 +59,23 @@ func newRigLater(t *testing.T, mem *sessiontest.MemStore, limits *Limits) *rig {
 // start begins a session, or goes on after another one.
 func (r *rig) start() {
 	r.t.Helper()
+	r.open()
+	ctx, cancel := context.WithCancel(context.Background())
+	s, ended, over := r.s, make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(over)
+		err := s.Run(ctx, r.hooks)
+		s.Close()
+		ended <- err
+	}()
+	r.ended = ended
+	r.stop = func() { cancel(); <-over }
+	r.t.Cleanup(r.stop)
+}
+
+// open makes the session that start runs.
+func (r *rig) open() {
+	r.t.Helper()
 	ring, err := shmring.Open(r.p.Path, shmring.Options{})
 	if err != nil {
 		r.t.Fatal(err)
@@ -81,17 +98,6 @@ func (r *rig) start() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s, ended, over := r.s, make(chan error, 1), make(chan struct{})
-	go func() {
-		defer close(over)
-		err := s.Run(ctx, r.hooks)
-		s.Close()
-		ended <- err
-	}()
-	r.ended = ended
-	r.stop = func() { cancel(); <-over }
-	r.t.Cleanup(r.stop)
 }
 
 func (r *rig) commit(blocks []trace.Block) {

@@ -309,23 +309,3 @@ func (s *Session) blocks(batch shmring.Batch, h shmring.Status) error {
 	}
 	return nil
 }
-
-// finish notes how the JVM ended. killed: it sent no end marker.
-func (s *Session) finish(killed bool) {
-	if h, err := s.ring.Status(); err == nil {
-		s.recordGaps(s.losses.atEnd(h, s.in.time))
-		s.flush()
-		s.noteExhaustion(h)
-		s.in.sampledAt = time.Time{}
-		s.noteSampling(h)
-		s.noteFootprint(true)
-		s.show(h, s.out.st.Stats())
-	}
-	if killed {
-		s.in.over = KilledPhase
-		s.alarms.ended(max(s.in.time, s.in.now()), s.in.jvm.MaxHeap)
-		if s.alarms.cause != "" {
-			s.note(s.in.time, "the JVM ended without an end marker; "+s.alarms.cause)
-		}
-	}
-}

@@ -33,6 +33,7 @@ type stream struct {
 	stormUntil uint64    // ns; until then it is not noted again that listings are left out
 
 	sampledAt time.Time // when the cost of sampling was noted last
+	ended     bool      // the probe's END was read
 	over      Phase     // what the session will be when all is stored, "": what status says
 
 	footprintAt time.Time // when the memory of the JVM's process was noted last

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -111,4 +112,45 @@ func TestFailedRecord(t *testing.T) {
 		t.Fatalf("status %d: %s", code, errs)
 	}
 	verify(t, taken, 1)
+}
+
+// TestStoppedRecord stops a `heapcam record` until its JVM has ended in order. The ring was full by then: the recording
+// ends with the JVM all the same, and all verbs count what was lost alike.
+func TestStoppedRecord(t *testing.T) {
+	tiers.Gate(t, "a recorder that was stopped")
+	p := program{major: 17, gc: "Serial", heap: "64m", main: "Steady", args: []string{"250000", "20000"}}
+	r := p.plain(t)
+	out := filepath.Join(t.TempDir(), "rec")
+	time.Sleep(time.Second)
+	c := exec.Command(tool, "record", "--shm-size", "1MiB", "--out", out, strconv.Itoa(r.cmd.Process.Pid))
+	var said strings.Builder
+	c.Stderr = &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "a recording", func() bool {
+		dirs, _ := filepath.Glob(filepath.Join(out, "*", "recording.json"))
+		return len(dirs) == 1
+	})
+	time.Sleep(time.Second)
+	_ = c.Process.Signal(syscall.SIGSTOP)
+	r.cmd.Wait()
+	_ = c.Process.Signal(syscall.SIGCONT)
+	if err := c.Wait(); err != nil || strings.Contains(said.String(), "no end marker") {
+		t.Errorf("%v: %s", err, said.String())
+	}
+	var rep struct {
+		Ending string `json:"ending"`
+		Lost   uint64 `json:"lost_epochs"`
+	}
+	var st struct {
+		JVMs []struct {
+			Dropped session.Drops `json:"dropped"`
+		} `json:"jvms"`
+	}
+	heapcamJSON(t, &rep, "report", out)
+	heapcamJSON(t, &st, "status", "--out", out)
+	if rep.Ending != "jvm" || rep.Lost == 0 || len(st.JVMs) != 1 || st.JVMs[0].Dropped.RingEpochs != rep.Lost {
+		t.Errorf("report %+v, status %+v", rep, st)
+	}
 }

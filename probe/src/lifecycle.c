@@ -121,11 +121,12 @@ void lifecycle_jvm_ends(JNIEnv *jni) {
     if (atomic_exchange(&gave_up, true)) return;
     stacks_report_end();
     newsites_report_end();
-    bool ended = meta_put_end(HC_END_DEATH);
+    (void)meta_put_end(HC_END_DEATH);
     ring_state(HC_STATE_GOODBYE, NULL);
     lock_writer(); // or the control thread may close this ring for a larger one meanwhile
     reserve_drop();
-    if (ended ? !ring_publish() : !ring_there())
+    // Where the ring has no room for the END, its state says it.
+    if (!ring_there() || !ring_publish())
         log_line("stopped recording: the shared ring was truncated or cannot be written");
     ring_unlock();
 }
