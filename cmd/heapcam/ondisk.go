@@ -1,12 +1,33 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/heapcam/heapcam/agent/session"
 	"github.com/heapcam/heapcam/ringstore"
 )
+
+// badLink says which part of path is a symbolic link that leads to nothing; "": none.
+func badLink(path string) string {
+	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
+		if to, err := os.Readlink(p); err == nil {
+			switch _, err := os.Stat(p); {
+			case errors.Is(err, syscall.ELOOP):
+				return fmt.Sprintf("%s is a symbolic link that leads back to itself", p)
+			case errors.Is(err, fs.ErrNotExist):
+				return fmt.Sprintf("%s is a symbolic link to %s, which does not exist", p, to)
+			}
+		}
+		if p == filepath.Dir(p) {
+			return ""
+		}
+	}
+}
 
 // onDisk describes one ring folder: NAME-PID-START.
 func onDisk(dir string) (session.Status, bool) {

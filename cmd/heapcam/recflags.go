@@ -145,6 +145,9 @@ func (o *recordOptions) check() error {
 	if dir := o.outDir(); isRecording(dir) { // the ring folder of another JVM, most likely
 		return usage("--out %s: %s is a recording; name the folder that contains recordings", dir, dir)
 	}
+	if why := badLink(o.outDir()); why != "" {
+		return usage("--out %s: %s; name another folder, or remove the link", o.outDir(), why)
+	}
 	if o.retainEnded < 0 {
 		return usage("--retain-ended %v: it must not be negative", o.retainEnded)
 	}

@@ -3,7 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -41,17 +44,9 @@ func (o *remoteOptions) dial() (*api.Client, error) {
 	}
 	opt := api.RemoteOptions{CA: o.ca, Cert: o.cert, Key: o.key}
 	if o.token != "" {
-		f, err := os.Open(o.token)
-		if err != nil {
+		var err error
+		if opt.Token, err = readToken(o.token); err != nil {
 			return nil, err
-		}
-		defer f.Close()
-		b, err := io.ReadAll(io.LimitReader(f, maxTokenFile))
-		if err != nil {
-			return nil, err
-		}
-		if opt.Token = strings.TrimSpace(string(b)); opt.Token == "" || strings.ContainsAny(opt.Token, " \t\r\n") {
-			return nil, usage("--token-file %s: the file must contain one token, and nothing else", o.token)
 		}
 	}
 	cl, err := api.DialRemote(o.address, opt)
@@ -59,6 +54,28 @@ func (o *remoteOptions) dial() (*api.Client, error) {
 		return nil, usage("--remote: %v", err)
 	}
 	return cl, nil
+}
+
+// readToken reads the file of --token-file.
+func readToken(path string) (string, error) {
+	f, err := os.Open(path)
+	if err == nil {
+		defer f.Close()
+		var b []byte
+		if b, err = io.ReadAll(io.LimitReader(f, maxTokenFile)); err == nil {
+			token := strings.TrimSpace(string(b))
+			if token == "" || strings.ContainsAny(token, " \t\r\n") {
+				return "", usage("--token-file %s: the file must contain one token, and nothing else", path)
+			}
+			return token, nil
+		}
+	}
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return "", fmt.Errorf("--token-file %s: %w: name a file that you may read and that contains your token alone", path,
+		err)
 }
 
 // stream pulls through an agent.

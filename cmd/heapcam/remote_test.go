@@ -109,11 +109,53 @@ func TestRemoteStatus(t *testing.T) {
 	if code, out, said := ask("--token-file", file("wrong")); code != exitDenied || out != "" || said == "" {
 		t.Errorf("with the wrong token: %d %q %q", code, out, said)
 	}
+	none := file("no-token")
+	if code, _, said := ask("--token-file", none); code != exitNotFound || !strings.Contains(said, none+": no such file") ||
+		!strings.Contains(said, "name a file") {
+		t.Errorf("without that file: %d %q", code, said)
+	}
 	if code, _, said := ask(); code != exitUsage || !strings.Contains(said, "--remote needs --token-file") {
 		t.Errorf("without a token: %d %q", code, said)
 	}
 	if code, _, said := ask("--token-file", file("token"), "--out", dir); code != exitUsage ||
 		!strings.Contains(said, "about this one") {
 		t.Errorf("with --out: %d %q", code, said)
+	}
+}
+
+// TestRemotePassword: no error repeats a password that somebody put into the address.
+func TestRemotePassword(t *testing.T) {
+	for _, address := range []string{
+		"https://me:s3cret@db7:9465", "http://me:s3cret@db7", "https://me:s3/c@ret@db7:9465", "me:s3cret@db7:x",
+		"https://me:s3cret@db7:9465/path", "https://me:%zzs3cret@db7",
+	} {
+		_, err := (&remoteOptions{address: address, cert: "c", key: "k"}).dial()
+		if err == nil || strings.Contains(err.Error(), "s3") || !strings.Contains(err.Error(), "db7") ||
+			exitCode(err) != exitUsage {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// TestBadLink: a folder for recordings that is a broken link is refused, with what it is.
+func TestBadLink(t *testing.T) {
+	dir := t.TempDir()
+	to := func(target, name string) string {
+		path := filepath.Join(dir, name)
+		if err := os.Symlink(target, path); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for path, want := range map[string]string{
+		to("nowhere", "dangling"):               "is a symbolic link to nowhere, which does not exist",
+		filepath.Join(dir, "dangling", "below"): "is a symbolic link to nowhere, which does not exist",
+		to("self", "self"):                      "leads back to itself",
+		to(dir, "good"):                         "",
+		filepath.Join(dir, "good", "new"):       "",
+	} {
+		if got := badLink(path); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q", path, got)
+		}
 	}
 }

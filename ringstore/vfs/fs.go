@@ -81,7 +81,8 @@ type FS interface {
 	// Link gives a file a second name. Errors: os.ErrExist; what the system says where there are no links.
 	Link(from, to string) error
 
-	// Mkdir makes a folder with its parents, of this user alone. It is no error if it is there.
+	// Mkdir makes a folder with its parents, of this user alone. It is no error if it is there, but if it is a symbolic
+	// link.
 	Mkdir(path string) error
 
 	// RemoveDir removes an empty folder.
@@ -121,10 +122,20 @@ func (osFS) RemoveDir(path string) error { return os.Remove(path) }
 
 func (osFS) Link(from, to string) error { return os.Link(from, to) }
 
-func (osFS) Mkdir(path string) error { return os.MkdirAll(path, 0o700) }
+func (osFS) Mkdir(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSymlink != 0 {
+		return &os.PathError{Op: "mkdir", Path: path, Err: errors.New("it is a symbolic link, and heapcam writes only " +
+			"into folders of its own")}
+	}
+	return nil
+}
 
 func (osFS) WriteFile(path string, b []byte) (err error) {
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	os.Remove(path + ".new") // what a killed recorder left, or a link that somebody else put there
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

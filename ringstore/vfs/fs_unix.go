@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFile opens regular files only: to open a fifo would wait for a writer, and a device may do anything.
+// openFile opens regular files only: to open a fifo would wait for a writer, and a device may do anything. To write, it
+// follows no symbolic link at the end of path: root may record into a folder of another user, who may have put it there.
 func openFile(path string, flag int, mode os.FileMode) (*os.File, error) {
 	regular := func(st os.FileInfo, err error) error {
 		if err == nil && !st.Mode().IsRegular() {
@@ -19,7 +20,11 @@ func openFile(path string, flag int, mode os.FileMode) (*os.File, error) {
 		}
 		return nil // opening it reports any other fault
 	}
-	if err := regular(os.Stat(path)); err != nil {
+	look := os.Stat
+	if flag&os.O_RDWR != 0 {
+		look, flag = os.Lstat, flag|unix.O_NOFOLLOW
+	}
+	if err := regular(look(path)); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(path, flag|unix.O_NONBLOCK|unix.O_NOCTTY, mode)
