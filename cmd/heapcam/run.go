@@ -122,6 +122,10 @@ func (o *runOptions) run(args []string) error {
 		}
 		return status(waitStatus(p))
 	}
+	if few := fewTasks(); few != "" {
+		ui.Fprintf(ui.Stderr, "heapcam: %s, and heapcam needs about %d beside the command's own: raise the limit if "+
+			"either fails\n", few, ownTasks)
+	}
 	lib, err := place.InstallProbe()
 	if err != nil {
 		return fail(err)

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package main
+
+const ownTasks = 24
+
+func fewTasks() string { return "" }
