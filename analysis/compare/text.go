@@ -24,6 +24,9 @@ func (s Slope) text() ui.Flow {
 	return ui.Flowf("%s/s (95 %%: %s/s to %s/s)", rate(s.Value), rate(s.Low), rate(s.High))
 }
 
+// goneBelow is the share of the growth before below which what is left of it counts as none.
+const goneBelow = 0.01
+
 // sentence says how the second recording differs.
 func (d *Report) sentence() ui.Flow {
 	b, a := d.Live.Before, d.Live.After
@@ -38,6 +41,8 @@ func (d *Report) sentence() ui.Flow {
 		if b.Low <= 0 {
 			verdict = "After the change the heap grows less"
 		}
+	case b.Low > 0 && a.High < goneBelow*b.Low: // a rate that is certain, but only of a few bytes
+		verdict = "After the change the growth is gone but for a remainder of less than 1 %"
 	case a.High < b.Low:
 		verdict = "After the change the heap grows less"
 	case a.Low > b.High:
