@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 )
 
 // The text form: what `heapcam dump` prints and golden tests are written in. Names of events, fields and values come
@@ -112,9 +113,21 @@ func (t *TextWriter) learn(r *row) {
 		// One beyond the limits stays undefined, and its tokens are written as hex.
 		_ = t.Types.Define(Type{ID: r.num[0], Flags: r.num[1], Size: r.num[2], Log2: r.num[3]})
 		if len(t.names) < maxTextNames {
-			t.names[r.num[0]] = PrettyClass(r.str(0))
+			t.names[r.num[0]] = shortName(PrettyClass(r.str(0)))
 		}
 	}
+}
+
+// maxComment is how many bytes of a name the comments have. A class may have one of 64 KiB and a million objects; the
+// line that defines it has all of it.
+const maxComment = 200
+
+// shortName cuts a name for comments, and says how long it is.
+func shortName(name string) string {
+	if len(name) <= maxComment {
+		return name
+	}
+	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(name[:maxComment], ""), len(name))
 }
 
 func (t *TextWriter) blob(ev *Event, blob []byte) {

@@ -422,3 +422,29 @@ func tokens(t *testing.T, walk, list []byte, types *trace.TypeTable) {
 		}
 	}
 }
+
+// TestLongNames: a class with a very long name does not repeat it in the line of each object.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("é", 32500)
+	var bs []trace.Block
+	types := 0
+	for _, b := range tracetest.New(tracetest.Config{Seed: 1, Eden: 512}).Step(true).Blocks {
+		if b.Kind == trace.KindDefs {
+			d, err := trace.DecodeDefs(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range d.Types {
+				d.Types[i].Name = long
+				types++
+			}
+			b = trace.EncodeDefs(d)
+		}
+		bs = append(bs, b)
+	}
+	text := write(t, bs)
+	if n := strings.Count(text, long); n != types || types == 0 || !strings.Contains(text, "é… (65000 bytes)") {
+		t.Errorf("%d types, %d whole names in %d bytes", types, n, len(text))
+	}
+	sameBlocks(t, bs, parse(t, text))
+}
