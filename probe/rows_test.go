@@ -33,6 +33,7 @@ var uses = []struct{ name, title, text string }{
 		"reference listings,\nor they lack some kinds of references."},
 	{"proven", "Proven sites", "The probe reads bytecodes of methods that have run. Without these names it " +
 		"proves\nno sites."},
+	{"hashes", "Identity hashes", "`--sites hash` keeps the site of an object in its identity hash."},
 	{"stacks", "Stacks", "The probe reads the stack of a sampled allocation. Without these names it asks the JVM " +
 		"for each,\nwhich takes longer."},
 	{"numbers", "Numbers of collections", "The probe reads the number that the JVM's log gives a concurrent cycle. " +

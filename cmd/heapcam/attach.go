@@ -88,12 +88,12 @@ func (o *attachOptions) options(c *cobra.Command) (string, error) {
 	}
 	set := c.Flags().Changed
 	var opts []string
-	if set("sites") && o.rec.sites == "exact" {
-		opts = append(opts, "depth=full", "exact=1")
+	if set("sites") && o.rec.exact() {
+		opts = append(opts, "depth=full", o.rec.exactOption())
 	} else if set("sites") {
 		opts = append(opts, "exact=0")
 	}
-	if set("depth") && o.rec.sites != "exact" {
+	if set("depth") && !o.rec.exact() {
 		opts = append(opts, "depth="+o.rec.depth)
 	}
 	if set("sampling") {

@@ -89,12 +89,23 @@ func (o *recordOptions) addProbe(c *cobra.Command) {
 	bind(f, "sites", &o.sites)
 }
 
+// exact says whether bytecode is changed to know all sites.
+func (o *recordOptions) exact() bool { return o.sites == "exact" || o.sites == "hash" }
+
+// exactOption is what says so to the probe.
+func (o *recordOptions) exactOption() string {
+	if o.sites == "hash" {
+		return "exact=2"
+	}
+	return "exact=1"
+}
+
 // confirmed says whether a JVM that runs already may be changed. It warns if it may not yet.
 func (o *recordOptions) confirmed(yes bool) error {
-	if o.sites != "exact" || yes {
+	if !o.exact() || yes {
 		return nil
 	}
-	return usage("--sites exact changes the bytecode of all classes of a JVM that runs. The JVM stops some times " +
+	return usage("--sites "+o.sites+" changes the bytecode of all classes of a JVM that runs. The JVM stops some times " +
 		"for it, compiles its code anew, and is slower until it has. If that may be, add --yes")
 }
 
@@ -106,8 +117,8 @@ func (o *recordOptions) check() error {
 	if !slices.Contains([]string{"off", "folded", "full"}, o.names) {
 		return usage("--thread-names %s: it must be off, folded or full", o.names)
 	}
-	if o.sites != "sampled" && o.sites != "exact" {
-		return usage("--sites %s: it must be sampled or exact", o.sites)
+	if o.sites != "sampled" && !o.exact() {
+		return usage("--sites %s: it must be sampled, exact or hash", o.sites)
 	}
 	if o.stack < 1 || o.stack > 512 {
 		return usage("--stack-depth %d: it must be from 1 to 512", o.stack)
@@ -200,7 +211,7 @@ func newLog(w io.Writer, level zerolog.Level) zerolog.Logger {
 // probeOptions are what follows the library's path in -agentpath.
 func (o *recordOptions) probeOptions(ringDir string) string {
 	depth := o.depth
-	if o.sites == "exact" {
+	if o.exact() {
 		depth = "full"
 	}
 	s := fmt.Sprintf("dir=%s,depth=%s,interval=%d", ringDir, depth, int64(o.sampling))
@@ -220,8 +231,8 @@ func (o *recordOptions) probeOptions(ringDir string) string {
 	if o.proven {
 		s += ",newsites=1"
 	}
-	if o.sites == "exact" {
-		s += ",exact=1"
+	if o.exact() {
+		s += "," + o.exactOption()
 	}
 	if o.drag != "" {
 		s += ",drag=" + o.drag

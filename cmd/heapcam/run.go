@@ -91,8 +91,8 @@ func (o *runOptions) setDrag() error {
 	case !packages.MatchString(o.drag) || len(o.drag) > mostPackages:
 		return usage("--drag %s: it must be app, or packages like com.example,org.other of at most %d bytes", o.drag,
 			mostPackages)
-	case o.rec.sites == "exact":
-		return usage("--drag cannot be combined with --sites exact")
+	case o.rec.exact():
+		return usage("--drag cannot be combined with --sites " + o.rec.sites)
 	}
 	o.rec.drag = strings.ReplaceAll(o.drag, ",", "+")
 	return nil

@@ -216,6 +216,7 @@ static void put_epoch(struct finish *f) {
     if (unfollowable(f)) {
         census_reset();
         ramp_forget();
+        if (started && !pause_missed()) moves_keep_sites(&maps, f->kind, (int)f->depth);
     } else {
         newer = ramp_put_lost(&f->e, &maps);
         put_moves(f);

@@ -18,6 +18,7 @@
 #include "rewrite.h"
 #include "shadow.h"
 #include "sites.h"
+#include "stamps.h"
 #include "vmstructs.h"
 
 #define HELPER "java/lang/HeapcamSites"
@@ -116,6 +117,7 @@ static const char *begin(JNIEnv *jni) {
     if (os_memory_left() < vm.max_heap / 2) return "half of the heap more does not fit into the memory limit";
     struct shadow_place at;
     if (!shadow_init(&at)) return "not enough memory";
+    if (opt.hash && !stamps_init()) return "this JDK does not say where its identity hashes are, or not enough memory";
     const uint64_t eetop = object_field_offset(jni, "java/lang/Thread", "eetop");
     if (!eetop) return "the JDK does not tell where a thread keeps its address";
     if (!defined && !helper_define(jni, HELPER, &at, eetop)) return "the helper class could not be defined";
@@ -130,6 +132,7 @@ void exact_begin(JNIEnv *jni) {
         log_line("exact sites: off: %s", why);
         return;
     }
+    stamps_switch(opt.hash);
     (void)shadow_switch(true);
     atomic_store(&on, true);
     if (jvmti_event(JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook"))
@@ -138,6 +141,7 @@ void exact_begin(JNIEnv *jni) {
 
 void exact_end(JNIEnv *jni) {
     (void)shadow_switch(false);
+    stamps_switch(false);
     if (!atomic_exchange(&on, false)) return;
     batches_failed += retransform_all(jni);
     jvmti_event(JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook");
@@ -151,4 +155,5 @@ void exact_report(void) {
              (unsigned long long)refused, (unsigned long long)odd, (unsigned long long)batches_failed,
              (unsigned long long)cpu / 1000000, (unsigned long long)shadow_marked(),
              (unsigned long long)shadow_mistyped());
+    if (stamps_put()) log_line("exact sites: %llu identity hashes have one", (unsigned long long)stamps_put());
 }

@@ -50,3 +50,7 @@ bool moves_put(struct enc *e, struct heapmaps *m, int kind, int depth) {
     if (evac) budget_learn_rest(cpu_ns() - begun - eden_ns, heapmap()->to_walk(m, evac).rest);
     return ok;
 }
+
+void moves_keep_sites(struct heapmaps *m, int kind, int depth) {
+    if (depth == HC_DEPTH_FULL && kind_evacuates(kind) && heapwalk()->emptied(m)) shadow_keep(m);
+}

@@ -10,4 +10,7 @@
 // false: something was not evacuated, and what was encoded so far means nothing.
 bool moves_put(struct enc *e, struct heapmaps *m, int kind, int depth);
 
+// Of a pause whose moves are not followed: at depth full, exact sites are kept for the next one.
+void moves_keep_sites(struct heapmaps *m, int kind, int depth);
+
 #endif

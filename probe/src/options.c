@@ -78,7 +78,7 @@ static bool set(const char *name, const char *v) {
     else if (!strcmp(name, "names"))
         opt.names = !strcmp(v, "full") ? NAMES_FULL : !strcmp(v, "off") ? NAMES_OFF : NAMES_FOLDED;
     else if (!strcmp(name, "exact"))
-        opt.exact = n;
+        opt.exact = n, opt.hash = n > 1;
     else if (!strcmp(name, "drag"))
         snprintf(opt.drag, sizeof opt.drag, "%s", v);
     else if (!strcmp(name, "newsites"))

@@ -15,6 +15,7 @@ struct options {
     bool allow_untested, oracle;
     char drag[200];              // packages whose code notes uses, with "+" between; "app": all of the application
     bool exact;                  // exact sites: bytecode is changed
+    bool hash;                   // and they are written to identity hashes
     bool newsites;               // bytecodes are read for proven sites
     bool unmirrored;             // a test's: as where the data cannot be mapped twice
     // a test's: this JDK is taken for an untested one: 1 between the tested ones, 2 whose self-check fails, 3 newer

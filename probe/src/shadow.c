@@ -13,6 +13,7 @@
 #include "object.h"
 #include "os.h"
 #include "recording.h"
+#include "stamps.h"
 #include "tlabs.h"
 #include "tokens.h"
 
@@ -30,7 +31,7 @@ static PER_RECORDING bool repeat; // there was a sync point: who begins to read 
 static PER_RECORDING struct named {
     uint32_t id, hash, kinds; // kinds: bits by made_kind
 } *named; // by TSLOT: hashes of names of types
-static PER_RECORDING bool walked;
+static PER_RECORDING bool walked, lost; // lost: a pause was not walked, so what is outside of eden has no site
 static PER_RECORDING uint32_t number; // of the phase
 static PER_RECORDING _Atomic uint64_t marked, mistyped;
 
@@ -193,6 +194,15 @@ static uint32_t site_outside(uint32_t len, const struct named *t, uint32_t now) 
     return fits(site, t) ? site : 0;
 }
 
+// Before something is written there: whether an object of the same class stands where the forwarding pointer leads. A
+// compact header has its class there alone.
+static bool is_copy(int lay, uint64_t a, uint64_t mark) {
+    const uint64_t to = mark & ~7ull;
+    if (to == a || to - (uint64_t)vm.heap_base >= vm.heap_bytes - 16) return false;
+    const uint64_t there = rd64((void *)to);
+    return (there & 3) != 3 && word_at(lay, to, there) == word_at(lay, a, mark);
+}
+
 static void range(int lay, struct sited *s, uint64_t lo, uint64_t hi) {
     const uint64_t round = ~(vm.align - 1);
     const uint32_t now = number << SHADOW_PHASE;
@@ -217,6 +227,7 @@ static void range(int lay, struct sited *s, uint64_t lo, uint64_t hi) {
         if (!site && (mark & 3) == 3 && len >= SHADOW_LARGE)
             site = site_outside(len, name_of(o->type & TYPE_MASK, word_at(lay, a, mark)), now);
         if ((mark & 3) == 3) keep_site(mark & ~7ull, site);
+        if (site && (mark & 3) == 3 && stamps_are_on() && is_copy(lay, a, mark)) stamp(mark & ~7ull, site);
         if (site && (mark & 3) == 3 && !repeat && s->e->end - s->e->p >= TOKEN) {
             const uint64_t to = WORD(mark & ~7ull);
             put_s(s->e, (int64_t)(to - s->addr));
@@ -228,9 +239,34 @@ static void range(int lay, struct sited *s, uint64_t lo, uint64_t hi) {
     }
 }
 
-void shadow_put(struct enc *e, const struct heapmaps *m) {
-    if (!shadow_is_on() || e->over) return;
-    struct sited s = {.e = e};
+// Of what left eden before, whose sites are not kept any more: what stamps say.
+static void restore(const struct heapmap *m) {
+    for (uint32_t i = 0; i < m->n; i++) {
+        if (!holds_kept(m, i)) continue;
+        struct obj o;
+        for (uint64_t a = m->area[i].bottom, top = m->area[i].top; a < top; a += o.bytes) {
+            const uint64_t mark = rd64((void *)a);
+            if (!obj_at(a, mark, &o) || !o.bytes) break; // garbage that nobody can read: the rest is not known
+            const uint32_t site = stamped(mark);
+            if (site && !*kept_of(a)) keep_site(a, site);
+        }
+    }
+}
+
+// What left eden and the survivors in this pause. e: NULL, or where to write it.
+static void walk_eden(struct sited *s, const struct heapmaps *m) {
+    const uint32_t n = vm_has_regions() ? regions_in_both(m) : EDEN + 1;
+    for (uint32_t i = vm_has_regions() ? 0 : EDEN; i < n; i++) {
+        const struct area *from = &m->start.area[i];
+        if (vm_has_regions() ? from->kind == HC_SPACE_EDEN && used(from) : used(from))
+            range(layout(), s, from->bottom, from->top);
+    }
+    atomic_fetch_add_explicit(&marked, s->marked, memory_order_relaxed);
+    atomic_fetch_add_explicit(&mistyped, s->mistyped, memory_order_relaxed);
+    walked = true;
+}
+
+static void move_kept(const struct heapmaps *m) {
     forget_reused(&m->start);
     for (uint32_t i = 0; i < (vm_has_regions() ? regions_in_both(m) : SPACES); i++) {
         const struct area *from = &m->start.area[i];
@@ -238,14 +274,17 @@ void shadow_put(struct enc *e, const struct heapmaps *m) {
         keep_moved(from->bottom, from->top);
         keeps[i] = 0;
     }
+}
+
+void shadow_put(struct enc *e, const struct heapmaps *m) {
+    if (!shadow_is_on() || e->over) return;
+    struct sited s = {.e = e};
+    move_kept(m);
+    if (lost && stamps_are_on()) restore(&m->finish), repeat = true;
+    lost = false;
     uint8_t *at = blob_begin(e, HC_EV_SITED);
     if (e->over) return;
-    const uint32_t n = vm_has_regions() ? regions_in_both(m) : EDEN + 1;
-    for (uint32_t i = vm_has_regions() ? 0 : EDEN; i < n; i++) {
-        const struct area *from = &m->start.area[i];
-        if (vm_has_regions() ? from->kind == HC_SPACE_EDEN && used(from) : used(from))
-            range(layout(), &s, from->bottom, from->top);
-    }
+    walk_eden(&s, m);
     for (uint32_t i = 0; i < m->finish.n; i++) {
         if (!holds_kept(&m->finish, i)) continue;
         if (repeat) put_kept(e, m->finish.area[i].bottom, m->finish.area[i].top, &s.addr);
@@ -253,9 +292,16 @@ void shadow_put(struct enc *e, const struct heapmaps *m) {
     }
     repeat = false;
     blob_end(e, at);
-    atomic_fetch_add_explicit(&marked, s.marked, memory_order_relaxed);
-    atomic_fetch_add_explicit(&mistyped, s.mistyped, memory_order_relaxed);
-    walked = true;
+}
+
+void shadow_keep(const struct heapmaps *m) {
+    if (!shadow_is_on()) return;
+    struct sited s = {.e = NULL};
+    repeat = true;
+    move_kept(m);
+    walk_eden(&s, m);
+    for (uint32_t i = 0; i < m->finish.n; i++)
+        if (holds_kept(&m->finish, i)) keeps[i] = 1;
 }
 
 void shadow_listed(void) { repeat = true; }
@@ -264,7 +310,7 @@ void shadow_next(bool eden_emptied) {
     const bool was = walked;
     walked = false;
     if (!shadow_is_on() || !(was || eden_emptied)) return;
-    if (!was) os_give_back(table, table_bytes), os_give_back(kept, table_bytes);
+    if (!was) os_give_back(table, table_bytes), os_give_back(kept, table_bytes), lost = true;
     number = number % 255 + 1;
     if (number == 1) memset(outside, 0, SHADOW_OUTSIDE * sizeof *outside);
     atomic_store(&phase, number << SHADOW_PHASE);

@@ -32,6 +32,8 @@ static inline uint8_t shadow_format(bool newer) {
 }
 // The sites of those that survived, after a listing those of all objects outside of eden. VM thread, inside the guard.
 void shadow_put(struct enc *e, const struct heapmaps *m);
+// In a pause whose moves are not followed, such as the first: the same, but the next one writes it.
+void shadow_keep(const struct heapmaps *m);
 void shadow_listed(void); // a sync point was written. VM thread
 void shadow_next(bool eden_emptied); // at the end of each pause. VM thread
 uint64_t shadow_marked(void);        // objects that survived with a site; any thread

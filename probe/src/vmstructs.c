@@ -239,6 +239,7 @@ static void set_offsets(void) {
     vm.narrow_klass_base = (char **)vm_address(SLOT_CLASS_BASE);
     vm.narrow_klass_shift = (int *)vm_address(SLOT_CLASS_SHIFT);
     vm.klass_shift = vm_value(VALUE_MARK_CLASS);
+    vm.hash_shift = vm_value(VALUE_MARK_HASH);
     vm.mirror_size_offset = (int *)vm_address(SLOT_MIRROR_SIZE);
     vm.perf_start = (char **)vm_address(SLOT_PERF_START);
     vm.perf_top = (char **)vm_address(SLOT_PERF_TOP);

@@ -44,6 +44,7 @@ struct vm {
     char **narrow_klass_base;
     int *narrow_klass_shift;
     int klass_shift; // in the mark, compact headers
+    int hash_shift;  // in the mark; 0: not known
     int *mirror_size_offset;
     // of the field size of jdk.internal.vm.StackChunk, words of stack; 0: this JVM has no such class
     uint32_t chunk_size_offset;
