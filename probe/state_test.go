@@ -27,6 +27,7 @@ var outlive = map[string]string{
 	"guard_env":             "the guard's, within one pause",
 	"armed":                 "likewise",
 	"armed_thread":          "likewise",
+	"next_free":             "stamps.c: objects keep the hashes of earlier recordings",
 	"guards":                "handlers: others may have built on them",
 	"said":                  "recording.c",
 	"violated":              "likewise",

@@ -68,6 +68,8 @@ var Probe = []ProbeLine{
 	{info, "exact sites: %llu classes with %llu sites in %llu methods; left as they are: %llu methods, %llu classes " +
 		"that were not understood, %llu that the JVM refused; CPU %llu ms; %llu objects, %llu of another type",
 		"What was rewritten for `--sites exact`, and how many survivors have a site because of it.", ""},
+	{info, "exact sites: %llu identity hashes have one",
+		"How many objects got an identity hash from `--sites hash`.", ""},
 	{info, "drag: off: this JVM must be started with the probe",
 		"The probe was loaded into a JVM that ran already. `heapcam run --drag` starts one with it.", ""},
 	{info, "drag: off: %s",

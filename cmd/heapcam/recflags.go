@@ -105,8 +105,8 @@ func (o *recordOptions) confirmed(yes bool) error {
 	if !o.exact() || yes {
 		return nil
 	}
-	return usage("--sites "+o.sites+" changes the bytecode of all classes of a JVM that runs. The JVM stops some times " +
-		"for it, compiles its code anew, and is slower until it has. If that may be, add --yes")
+	return usage("--sites %s changes the bytecode of all classes of a JVM that runs. The JVM stops some times for it, "+
+		"compiles its code anew, and is slower until it has. If that may be, add --yes", o.sites)
 }
 
 // check finds wrong settings before recording starts.

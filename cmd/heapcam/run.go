@@ -92,7 +92,7 @@ func (o *runOptions) setDrag() error {
 		return usage("--drag %s: it must be app, or packages like com.example,org.other of at most %d bytes", o.drag,
 			mostPackages)
 	case o.rec.exact():
-		return usage("--drag cannot be combined with --sites " + o.rec.sites)
+		return usage("--drag cannot be combined with --sites %s", o.rec.sites)
 	}
 	o.rec.drag = strings.ReplaceAll(o.drag, ",", "+")
 	return nil

@@ -49,6 +49,42 @@ func TestExactSites(t *testing.T) {
 	}
 }
 
+// TestHashSites: with `--sites hash` sites outlive full collections, in identity hashes, which stay the same for the
+// program. One in some thousand hashes that the JVM has made may look like a site.
+func TestHashSites(t *testing.T) {
+	tiers.Gate(t, "exact sites in identity hashes")
+	t.Parallel()
+	type pair struct {
+		major int
+		gc    string
+		opts  []string
+	}
+	for _, c := range parts(t, pair{17, "Parallel", []string{"-Xcheck:jni"}}, pair{17, "G1", nil},
+		pair{25, "Serial", nil}, pair{25, "G1", []string{"-XX:+UseCompactObjectHeaders"}}) {
+		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
+			t.Parallel()
+			p := program{major: c.major, gc: c.gc, heap: "64m", main: "Exact", args: []string{"6000000", "3"}, opts: c.opts,
+				flags: []string{"--sites", "hash", "--overhead-cpu", "0"}, limit: "64MiB"}
+			r := p.start(t)
+			r.finish(t)
+			if out := r.stdout.String(); !strings.HasSuffix(strings.TrimSpace(out), "done") ||
+				strings.Contains(out+r.stderr.String(), "WARNING in native") {
+				t.Fatalf("%s%s", out, r.stderr.String())
+			}
+			dir := r.recorded(t).dir
+			verify(t, dir, 1)
+			right, wrong, all := exactSites(t, dir)
+			t.Logf("%d of %d right, %d wrong; %s", right, all, wrong, tail(r.stderr.String()))
+			if wrong > all/1000 || right < all/3 {
+				t.Errorf("%d right and %d wrong of %d", right, wrong, all)
+			}
+			if !strings.Contains(r.stderr.String(), "identity hashes have one") {
+				t.Error(tail(r.stderr.String()))
+			}
+		})
+	}
+}
+
 // TestExactSitesAttached has the classes of a JVM that runs changed, given back, and changed again.
 func TestExactSitesAttached(t *testing.T) {
 	tiers.Gate(t, "exact sites of a JVM that runs")

@@ -2,9 +2,9 @@
 
 // stamps.c: stamps.h.
 //
-// A hash has 31 bits. Those of a site come from blocks of its own, each twice as large as the one before, so a site with
-// many objects has many hashes, and the number of the site takes the fewer bits the more objects it has. Within a block
-// no two objects have the same hash, and the low bits, which choose a bucket of a hash table, are mixed.
+// A hash has 31 bits. Those of a site come from blocks of its own, each twice as large as the one before, so a site
+// with many objects has many hashes, and the number of the site takes the fewer bits the more objects it has. Within a
+// block no two objects have the same hash, and the low bits, which choose a bucket of a hash table, are mixed.
 #include "stamps.h"
 
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
-// stamps.h: the site in the identity hash of an object, as VEE'10 has it (--sites hash). A full collection moves objects
-// without a word to the probe, but keeps their hashes. This writes to the heap: while the world stands, into headers
-// without a hash.
+// stamps.h: the site in the identity hash of an object, as VEE'10 has it (--sites hash). A full collection moves
+// objects without a word to the probe, but keeps their hashes. This writes to the heap: while the world stands, into
+// headers without a hash.
 #ifndef HEAPCAM_STAMPS_H
 #define HEAPCAM_STAMPS_H
 

@@ -1,7 +1,9 @@
 import java.lang.reflect.Array;
 import java.util.Arrays;
 
-/** Allocates arrays of twelve lengths, each at a site of its own (length 20 + k in makeK), and keeps some. Argument: rounds. */
+/** Allocates arrays of twelve lengths, each at a site of its own (length 20 + k in makeK), and keeps some. Arguments: rounds, and how many
+ * full collections come in between, by default none. With them half of the objects have no hash before they survive, and
+ * their hashes must stay the same. */
 public class Exact {
     static final Object[] KEPT = new Object[40000];
     static final int[] MODEL = new int[28];
@@ -47,15 +49,30 @@ public class Exact {
         }
     }
 
+    static void collect() {
+        int[] before = new int[KEPT.length], after = new int[KEPT.length];
+        for (int i = 0; i < KEPT.length; i += 3) before[i] = System.identityHashCode(KEPT[i]);
+        System.gc();
+        for (int i = 0; i < KEPT.length; i += 3) after[i] = System.identityHashCode(KEPT[i]);
+        if (!Arrays.equals(before, after)) throw new AssertionError("identity hashes have changed");
+    }
+
     public static void main(String[] a) {
         long r = 88172645463325252L, sum = 0;
-        for (int i = 0, at = 0; i < Integer.parseInt(a[0]); i++) {
+        int rounds = Integer.parseInt(a[0]), full = a.length > 1 ? Integer.parseInt(a[1]) : 0;
+        for (int i = 0, at = 0; i < rounds; i++) {
             r ^= r << 13;
             r ^= r >>> 7;
             r ^= r << 17;
             Object o = make((int) (r >>> 33) % 12);
-            sum += o.hashCode() & 1;
+            if (full == 0 || (r & 16) == 0) sum += o.hashCode() & 1;
+            if (full > 0 && (r & 32) == 0) {
+                synchronized (o) {
+                    sum++;
+                }
+            }
             if ((r & 7) == 0) KEPT[at = (at + 1) % KEPT.length] = o;
+            if (full > 0 && i % (rounds / (full + 1)) == rounds / (full + 1) / 2) collect();
         }
         System.out.println(sum >= 0 ? "done" : "?");
     }
