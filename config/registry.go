@@ -40,8 +40,8 @@ var Groups = []Group{
 			Help: "How heapcam records names of threads: off, folded (a # replaces each run of digits) or full."},
 		{Key: "allow_untested_jdk", Kind: Bool, Default: "false", Reload: NextAttach,
 			Help: "Record JDK versions between the tested ones, if a self-check passes. Newer JDKs need no setting."},
-		{Key: "sites", Kind: Choice, Choices: []string{"sampled", "exact", "hash"}, Placeholder: "SOURCE", Default: "sampled",
-			Reload: NextAttach, Help: "Where sites come from: sampled, or exact (experimental: sets depth full and " +
+		{Key: "sites", Kind: Choice, Choices: []string{"sampled", "exact", "hash"}, Placeholder: "SOURCE",
+			Default: "sampled", Reload: NextAttach, Help: "Where sites come from: sampled, or exact (experimental: sets depth full and " +
 				"changes the bytecode of all classes), or hash (exact, and written to the heap as identity hashes).",
 			More: "A JVM that runs already has to compile its code anew after that. Only JDK 17 and later with " +
 				"Serial, Parallel or G1, on Linux. With hash, sites outlive full collections: each object that " +

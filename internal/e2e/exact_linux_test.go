@@ -63,8 +63,8 @@ func TestHashSites(t *testing.T) {
 		pair{25, "Serial", nil}, pair{25, "G1", []string{"-XX:+UseCompactObjectHeaders"}}) {
 		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
 			t.Parallel()
-			p := program{major: c.major, gc: c.gc, heap: "64m", main: "Exact", args: []string{"6000000", "3"}, opts: c.opts,
-				flags: []string{"--sites", "hash", "--overhead-cpu", "0"}, limit: "64MiB"}
+			p := program{major: c.major, gc: c.gc, heap: "64m", main: "Exact", args: []string{"6000000", "3"},
+				opts: c.opts, flags: []string{"--sites", "hash", "--overhead-cpu", "0"}, limit: "64MiB"}
 			r := p.start(t)
 			r.finish(t)
 			if out := r.stdout.String(); !strings.HasSuffix(strings.TrimSpace(out), "done") ||
