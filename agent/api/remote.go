@@ -142,8 +142,8 @@ const connectTimeout = 10 * time.Second
 // DialRemote makes a client of the agent at an address https://host:port.
 func DialRemote(address string, o RemoteOptions) (*Client, error) {
 	if i := strings.LastIndexByte(address, '@'); i >= 0 { // never repeat a password, which may hold any character
-		return nil, fmt.Errorf("the address of %q must be https://HOST:PORT, without user and password: an agent takes "+
-			"a token or a client certificate", address[i+1:])
+		return nil, fmt.Errorf("the address of %q must be https://HOST:PORT, without user and password: an agent "+
+			"takes a token or a client certificate", address[i+1:])
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" {

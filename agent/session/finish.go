@@ -9,7 +9,8 @@ import (
 
 // endReasons are what END says where the probe ended in a state. A refusal is no end.
 var endReasons = map[shmring.State]uint64{
-	shmring.StateGoodbye: trace.EndDeath, shmring.StateDetached: trace.EndDetached, shmring.StateGaveUp: trace.EndGaveUp,
+	shmring.StateGoodbye: trace.EndDeath, shmring.StateDetached: trace.EndDetached,
+	shmring.StateGaveUp: trace.EndGaveUp,
 }
 
 // finish notes how the JVM ended. gone: its process is no longer there. It was killed only if the ring does not say

@@ -110,8 +110,8 @@ func TestRemoteStatus(t *testing.T) {
 		t.Errorf("with the wrong token: %d %q %q", code, out, said)
 	}
 	none := file("no-token")
-	if code, _, said := ask("--token-file", none); code != exitNotFound || !strings.Contains(said, none+": no such file") ||
-		!strings.Contains(said, "name a file") {
+	if code, _, said := ask("--token-file", none); code != exitNotFound ||
+		!strings.Contains(said, none+": no such file") || !strings.Contains(said, "name a file") {
 		t.Errorf("without that file: %d %q", code, said)
 	}
 	if code, _, said := ask(); code != exitUsage || !strings.Contains(said, "--remote needs --token-file") {

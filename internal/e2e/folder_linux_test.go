@@ -13,8 +13,8 @@ import (
 	"github.com/heapcam/heapcam/internal/tiers"
 )
 
-// TestFolderGone removes the ring folder, or moves the folder of --out, under a `heapcam record`. It says so, goes on in
-// a new folder, and counts what that lacks. What was moved away is whole.
+// TestFolderGone removes the ring folder, or moves the folder of --out, under a `heapcam record`. It says so, goes on
+// in a new folder, and counts what that lacks. What was moved away is whole.
 func TestFolderGone(t *testing.T) {
 	tiers.Gate(t, "folders that vanish while heapcam records into them")
 	for name, vanish := range map[string]func(out, dir, aside string) error{

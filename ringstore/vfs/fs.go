@@ -104,6 +104,8 @@ var OS FS = osFS{}
 // ErrUnsupported says that a file system has no such operation; the store does without.
 var ErrUnsupported = errors.ErrUnsupported
 
+var errLink = errors.New("it is a symbolic link, and heapcam writes only into folders of its own")
+
 type osFS struct{}
 
 type osFile struct{ *os.File }
@@ -127,8 +129,7 @@ func (osFS) Mkdir(path string) error {
 		return err
 	}
 	if st, err := os.Lstat(path); err == nil && st.Mode()&os.ModeSymlink != 0 {
-		return &os.PathError{Op: "mkdir", Path: path, Err: errors.New("it is a symbolic link, and heapcam writes only " +
-			"into folders of its own")}
+		return &os.PathError{Op: "mkdir", Path: path, Err: errLink}
 	}
 	return nil
 }

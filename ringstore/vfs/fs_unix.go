@@ -12,7 +12,8 @@ import (
 )
 
 // openFile opens regular files only: to open a fifo would wait for a writer, and a device may do anything. To write, it
-// follows no symbolic link at the end of path: root may record into a folder of another user, who may have put it there.
+// follows no symbolic link at the end of path: root may record into a folder of another user, who may have put one
+// there.
 func openFile(path string, flag int, mode os.FileMode) (*os.File, error) {
 	regular := func(st os.FileInfo, err error) error {
 		if err == nil && !st.Mode().IsRegular() {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestNoLinkIsFollowed: whoever puts symbolic links into a folder that root records into gets nothing written elsewhere.
+// TestNoLinkIsFollowed: whoever puts symbolic links into a folder that root records into gets nothing written
+// elsewhere.
 func TestNoLinkIsFollowed(t *testing.T) {
 	dir, aside := t.TempDir(), t.TempDir()
 	victim := filepath.Join(aside, "victim")
