@@ -36,6 +36,8 @@ var uses = []struct{ name, title, text string }{
 	{"hashes", "Identity hashes", "`--sites hash` keeps the site of an object in its identity hash."},
 	{"stacks", "Stacks", "The probe reads the stack of a sampled allocation. Without these names it asks the JVM " +
 		"for each,\nwhich takes longer."},
+	{"frames", "Methods of compiled code", "The probe reads which methods a return address stands for, on JDK 17 and " +
+		"25. Without these names\nit asks the JVM for each stack that is new, which takes longer."},
 	{"numbers", "Numbers of collections", "The probe reads the number that the JVM's log gives a concurrent cycle. " +
 		"Without it those pauses have no number."},
 }

@@ -39,6 +39,7 @@ var outlive = map[string]string{
 	"dice":                  "of a thread: random numbers",
 	"has":                   "what the JVM can do",
 	"take_bodies":           "vmrows.c: made anew from the options",
+	"take_scopes":           "vmrows.c: made anew from the JVM's version",
 	"at":                    "metadata.c: offsets of the JVM, read anew when recording begins",
 	"keys":                  "of the C library",
 	"copy_by_file":          "of the system: it allows no other copy",
@@ -73,6 +74,9 @@ var outlive = map[string]string{
 var framesOf = strings.Fields("anchor_sp anchor_fp anchor_pc anchor stack_base stack_bytes wrapper_anchor wrapper " +
 	"header_bytes frame_words stub_offset compile_id block_bytes blob_bytes nmethod_bytes ncodes codes " +
 	"interpreter interpreter_end from_entry")
+
+// scopesOf are those of scopes.c.
+var scopesOf = strings.Fields("method_body body_code nmethod_method pc_offset pc_scope body_bytes pc_bytes excluded")
 
 // contextOf are those of context.c that its thread uses, which may be late and outlive a recording.
 var contextOf = strings.Fields("found ready quitting ended there thread b line message now")
@@ -110,6 +114,7 @@ func TestState(t *testing.T) {
 			kept++
 		case strings.HasPrefix(file, "vm") || strings.HasPrefix(s.Name, "vm"):
 		case file == "frames.c" && slices.Contains(framesOf, name):
+		case file == "scopes.c" && slices.Contains(scopesOf, name):
 		case file == "context.c" && slices.Contains(contextOf, name):
 		case outlive[name] == "":
 			t.Errorf("%s (%s): neither PER_RECORDING nor listed here", s.Name, file)

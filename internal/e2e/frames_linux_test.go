@@ -15,8 +15,10 @@ import (
 var stacksSum = regexp.MustCompile(
 	`sampled stacks: (\d+) known, (\d+) new, (\d+) not read here; compared (\d+), differed (\d+)`)
 
-// TestKnownStacks compares each stack that the probe takes for a known one with what the JVM says: of interpreted,
-// compiled, deoptimised and unloaded code. -Xcheck:jni has nothing to say.
+var composedSum = regexp.MustCompile(`sampled stacks: (\d+) composed; learnt from (\d+), of which (\d+) differed`)
+
+// TestKnownStacks compares each stack that the probe knows or composes with what the JVM says: of interpreted, compiled,
+// deoptimised and unloaded code. -Xcheck:jni has nothing to say.
 func TestKnownStacks(t *testing.T) {
 	t.Parallel()
 	lib, err := probe.Library()
@@ -60,6 +62,12 @@ func TestKnownStacks(t *testing.T) {
 		}
 		if n[1] < 1000 || n[3] > (n[1]+n[2])/20 || n[4] < n[1] || n[5] != 0 {
 			t.Errorf("%d %v: %s", j.major, j.flags, m[0])
+		}
+		c := composedSum.FindStringSubmatch(string(out))
+		if c == nil || c[3] != "0" {
+			t.Errorf("%d %v: composed stacks: %v", j.major, j.flags, c)
+		} else if made, _ := strconv.Atoi(c[1]); made < n[2]*2/3 || n[4] < n[1]+made-1 {
+			t.Errorf("%d %v: %s; %s", j.major, j.flags, m[0], c[0])
 		}
 		if s := string(out); strings.Contains(s, "WARNING in native") || strings.Contains(s, "FATAL ERROR") {
 			t.Errorf("%d %v: -Xcheck:jni: %s", j.major, j.flags, tail(s))

@@ -114,8 +114,8 @@ static uint64_t blob_of(uint64_t pc) {
 
 struct walk {
     struct frames_key *k;
+    struct frames_list *list;
     uint64_t sp, fp, pc, low, base; // all that is read of the stack lies from low on and below base
-    int java;                       // frames of Java so far, not counting what was inlined
 };
 
 static void mix(struct frames_key *k, uint64_t x) {
@@ -136,12 +136,18 @@ static bool caller(struct walk *w, uint64_t sp, uint64_t fp, uint64_t pc) {
     return true;
 }
 
+static void list(struct walk *w, uint64_t at, uint64_t is, uint32_t id) {
+    const int n = w->list->n++;
+    if (n < FRAMES_LISTED) w->list->one[n] = (struct frames_one){at, is, id};
+}
+
 static bool interpreted(struct walk *w) {
     if (!on_stack(w, w->fp + 8 * (int64_t)POSITION) || !on_stack(w, w->fp + 8) || w->fp < w->sp) return false;
-    mix(w->k, word(w->fp, METHOD));
-    mix(w->k, word(w->fp, POSITION));
+    const uint64_t method = word(w->fp, METHOD), position = word(w->fp, POSITION);
+    mix(w->k, method);
+    mix(w->k, position);
     w->k->interpreted = true;
-    w->java++;
+    list(w, method, position, 0);
     return caller(w, word(w->fp, SENDER_SP), word(w->fp, 0), word(w->fp, 1));
 }
 
@@ -155,8 +161,10 @@ static bool compiled(struct walk *w) {
     if ((rd32(b + header_bytes) & 0xffff) == nmethod_bytes) {
         // What returns to the stubs behind the code is not where it was called from: it is going to be deoptimised.
         if (w->pc - blob < nmethod_bytes || w->pc - blob >= rd32(b + stub_offset)) return false;
-        mix(w->k, rd32(b + compile_id));
-        w->java++;
+        const uint32_t id = rd32(b + compile_id);
+        if (!id) return false;
+        mix(w->k, id);
+        list(w, w->pc, blob, id);
     }
     const uint64_t sp = w->sp + 8 * words;
     if (words < 2 || words > 0x10000 || !on_stack(w, sp - 16) || !on_stack(w, sp - 8)) return false;
@@ -184,16 +192,17 @@ static int entry(struct walk *w) {
     return anchored(w, (const char *)(uintptr_t)held + wrapper_anchor);
 }
 
-bool frames_key(struct frames_key *k, int most) {
+bool frames_key(struct frames_key *k, struct frames_list *frames, int most) {
     const char *thread = vm_this_thread();
     if (!ncodes || !thread) return false;
     const uint64_t here = (uint64_t)__builtin_frame_address(0), base = rd64(thread + stack_base);
     if (base % 8 || base <= here || base - here > rd64(thread + stack_bytes)) return false; // on another stack
     *k = (struct frames_key){0x9e3779b97f4a7c15ull, 0xc2b2ae3d27d4eb4full, false};
-    struct walk w = {.k = k, .low = here, .base = base, .sp = here};
+    frames->n = 0;
+    struct walk w = {.k = k, .list = frames, .low = here, .base = base, .sp = here};
     int more = anchored(&w, thread + anchor);
     if (more <= 0) return false;
-    for (int n = 0; more > 0 && w.java < most; n++) {
+    for (int n = 0; more > 0 && frames->n < most; n++) {
         if (n > 4 * most + 64) return false;
         if (w.pc == from_entry)
             more = entry(&w);
@@ -208,8 +217,8 @@ bool frames_key(struct frames_key *k, int most) {
 #else
 
 bool frames_init(void) { return false; }
-bool frames_key(struct frames_key *k, int most) {
-    (void)k, (void)most;
+bool frames_key(struct frames_key *k, struct frames_list *frames, int most) {
+    (void)k, (void)frames, (void)most;
     return false;
 }
 

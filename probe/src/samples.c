@@ -255,7 +255,8 @@ void samples_take(jvmtiEnv *env, JNIEnv *jni, const struct sampled *s) {
     me.prev = iv + 1;
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES), 1, memory_order_relaxed);
     const bool virtual = is_virtual(jni, s->thread);
-    struct stack_found st = {.frame = 0};
+    struct stack_found st;
+    st.frame = 0, st.keyed = false;
     if (!virtual) stacks_find(&st); // a virtual thread's frames may lie elsewhere
     r.frame = st.frame;
     if (!st.frame || stacks_check(random)) {

@@ -388,18 +388,19 @@ void sites_make_room(uint64_t now) {
 
 enum { LAST = 64 };
 static __thread struct {
-    jint n;
-    int32_t bci[LAST];
+    int n;
     uint32_t node[LAST];
-    jmethodID method[LAST];
-} last;
+    struct site_frame frame[LAST];
+} last; // from the outermost frame on
 
 void stack_forget(void) { last.n = 0; }
 
-uint32_t stack_id(jvmtiEnv *env, JNIEnv *jni, const jvmtiFrameInfo *fr, jint n) {
+static bool same_frame(struct site_frame a, struct site_frame b) { return a.method == b.method && a.bci == b.bci; }
+
+uint32_t stack_id(const struct site_frame *fr, int n) {
     uint64_t h1 = 0x9e3779b97f4a7c15ull * (uint64_t)(n + 1), h2 = h1;
-    for (jint i = 0; i < n; i++) {
-        uint64_t x = (uintptr_t)fr[i].method ^ (uint64_t)fr[i].location << 48;
+    for (int i = 0; i < n; i++) {
+        const uint64_t x = fr[i].method | (uint64_t)(uint32_t)fr[i].bci << 32;
         h1 = (h1 ^ x) * 0xbf58476d1ce4e5b9ull, h1 ^= h1 >> 29;
         h2 = (h2 + x) * 0xc2b2ae3d27d4eb4full, h2 ^= h2 >> 31;
     }
@@ -408,21 +409,19 @@ uint32_t stack_id(jvmtiEnv *env, JNIEnv *jni, const jvmtiFrameInfo *fr, jint n) 
     // The outer frames are mostly those of this thread's last stack.
     uint32_t f = 0;
     bool same = true;
-    for (jint i = n - 1, j = 0; i >= 0; i--, j++) {
-        if (same && j < last.n && last.method[j] == fr[i].method && last.bci[j] == (int32_t)fr[i].location) {
+    for (int i = n - 1, j = 0; i >= 0; i--, j++) {
+        if (same && j < last.n && same_frame(last.frame[j], fr[i])) {
             f = last.node[j];
             continue;
         }
         same = false;
-        uint32_t m = sites_method(env, jni, fr[i].method);
-        uint32_t next = m ? node_id(f, m, (int32_t)fr[i].location) : 0;
+        const uint32_t next = fr[i].method ? node_id(f, fr[i].method, fr[i].bci) : 0;
         if (!next) { // a table is full: the site is the callers that are known
             atomic_fetch_add_explicit(&sites_cut, 1, memory_order_relaxed);
             break;
         }
         f = next;
-        if (j < LAST)
-            last.method[j] = fr[i].method, last.bci[j] = (int32_t)fr[i].location, last.node[j] = f, last.n = j + 1;
+        if (j < LAST) last.frame[j] = fr[i], last.node[j] = f, last.n = j + 1;
     }
     b = (h2 & ~0xffffffffull) | f;
     atomic_store_explicit(&known[k].b, b, memory_order_relaxed);

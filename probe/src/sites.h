@@ -16,8 +16,12 @@ extern os_mutex site_lock;                         // who appends to site_log ho
 // One definition, of e that began at b; false: the log has no room. With the lock.
 bool site_define(const uint8_t *b, struct enc *e);
 
-// The innermost frame of a stack; 0: none of it is known, and the tables are full.
-uint32_t stack_id(jvmtiEnv *env, JNIEnv *jni, const jvmtiFrameInfo *fr, jint n);
+struct site_frame {
+    uint32_t method; // 0: the table of methods is full
+    int32_t bci;     // as JVMTI gives it: -1 in a native method
+};
+// The innermost frame of a stack of n frames from there on; 0: none of it is known, and the tables are full.
+uint32_t stack_id(const struct site_frame *fr, int n);
 uint32_t sites_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m); // its id; 0: the table is full
 uint32_t sites_methods(void); // how many are defined, of 65,536
 // The id of a method that is defined from body to e, with SITES_HEAD bytes free before body; 0: no room.

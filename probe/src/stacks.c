@@ -3,6 +3,7 @@
 // stacks.c: stacks.h.
 #include "stacks.h"
 
+#include "compose.h"
 #include "log.h"
 #include "options.h"
 #include "os.h"
@@ -21,7 +22,7 @@ static PER_RECORDING bool said;
 
 bool stacks_init(void) {
     known = opt.ask != 1 && frames_init();
-    return !known || (places = memory(STACKS * sizeof *places));
+    return !known || ((places = memory(STACKS * sizeof *places)) && compose_init());
 }
 
 void stacks_methods_freed(void) { atomic_fetch_add_explicit(&freed, 1, memory_order_relaxed); }
@@ -39,28 +40,6 @@ static uint32_t frame_at(const struct place *p, const struct frames_key *k) {
 
 static void count(_Atomic uint64_t *n) { atomic_fetch_add_explicit(n, 1, memory_order_relaxed); }
 
-void stacks_find(struct stack_found *s) {
-    s->frame = 0;
-    s->keyed = false;
-    if (!atomic_load_explicit(&known, memory_order_relaxed)) return;
-    // Before the walk: what is freed later is not on this stack.
-    const uint64_t since = atomic_load_explicit(&freed, memory_order_relaxed);
-    const uint64_t ids = atomic_load_explicit(&sites_rooms, memory_order_relaxed);
-    // Where objects have no addresses, methods are freed while the application runs.
-    s->keyed = frames_key(&s->key, opt.stack) && !(s->key.interpreted && vm_has_no_addresses());
-    if (!s->keyed) {
-        count(&unkeyed);
-        return;
-    }
-    s->key.a += ids * 0x9e3779b97f4a7c15ull, s->key.b ^= ids;
-    if (s->key.interpreted) s->key.a ^= since * 0xc2b2ae3d27d4eb4full, s->key.b += since << 40;
-    struct place *p, *q;
-    place_of(&s->key, &p, &q);
-    s->frame = frame_at(p, &s->key);
-    if (!s->frame) s->frame = frame_at(q, &s->key);
-    count(s->frame ? &found : &missed);
-}
-
 bool stacks_check(uint32_t random) {
     return random % CHECK == 0 || opt.ask || atomic_load_explicit(&checked, memory_order_relaxed) < CHECK_FIRST;
 }
@@ -76,6 +55,33 @@ static void keep(const struct frames_key *k, uint32_t frame) {
     atomic_store_explicit(&p->a, k->a ^ b, memory_order_release);
 }
 
+void stacks_find(struct stack_found *s) {
+    s->frame = 0;
+    s->keyed = false;
+    if (!atomic_load_explicit(&known, memory_order_relaxed)) return;
+    // Before the walk: what is freed later is not on this stack.
+    const uint64_t since = s->since = atomic_load_explicit(&freed, memory_order_relaxed);
+    const uint64_t ids = atomic_load_explicit(&sites_rooms, memory_order_relaxed);
+    // Where objects have no addresses, methods are freed while the application runs.
+    s->keyed = frames_key(&s->key, &s->list, opt.stack) && !(s->key.interpreted && vm_has_no_addresses());
+    if (!s->keyed) {
+        count(&unkeyed);
+        return;
+    }
+    s->key.a += ids * 0x9e3779b97f4a7c15ull, s->key.b ^= ids;
+    if (s->key.interpreted) s->key.a ^= since * 0xc2b2ae3d27d4eb4full, s->key.b += since << 40;
+    struct place *p, *q;
+    place_of(&s->key, &p, &q);
+    s->frame = frame_at(p, &s->key);
+    if (!s->frame) s->frame = frame_at(q, &s->key);
+    count(s->frame ? &found : &missed);
+    if (s->frame) return;
+    struct site_frame fr[FRAMES_LISTED];
+    const int n = compose(&s->list, s->since, fr);
+    if (n) s->frame = stack_id(fr, n);
+    if (s->frame && !sites_are_full()) keep(&s->key, s->frame);
+}
+
 static void compare(uint32_t frame, uint32_t is) {
     const uint64_t n = atomic_fetch_add_explicit(&checked, 1, memory_order_relaxed) + 1;
     if (frame == is) return;
@@ -85,9 +91,13 @@ static void compare(uint32_t frame, uint32_t is) {
 
 uint32_t stacks_read(jvmtiEnv *env, JNIEnv *jni, const struct stack_found *s) {
     jvmtiFrameInfo fr[512];
+    struct site_frame is[512];
     jint n = 0;
     if ((*env)->GetStackTrace(env, NULL, 0, opt.stack, fr, &n) != JVMTI_ERROR_NONE) n = 0;
-    const uint32_t frame = stack_id(env, jni, fr, n);
+    for (jint i = 0; i < n; i++)
+        is[i] = (struct site_frame){sites_method(env, jni, fr[i].method), (int32_t)fr[i].location};
+    const uint32_t frame = stack_id(is, n);
+    if (s->keyed && n) compose_learn(&s->list, s->since, is, n);
     // What is cut because a table is full would not be found again when there is room.
     if (!s->keyed || !frame || sites_are_full()) return frame;
     if (s->frame) compare(s->frame, frame);
@@ -96,6 +106,7 @@ uint32_t stacks_read(jvmtiEnv *env, JNIEnv *jni, const struct stack_found *s) {
 }
 
 void stacks_report(void) {
+    compose_report();
     if (said || !places || atomic_load_explicit(&known, memory_order_relaxed)) return;
     said = true;
     log_line("sampled stacks: %llu of %llu that were compared differed from the JVM's; it is asked for all from now on",
@@ -104,6 +115,7 @@ void stacks_report(void) {
 
 void stacks_report_end(void) {
     if (opt.ask != 2) return;
+    compose_report_end();
     log_line("sampled stacks: %llu known, %llu new, %llu not read here; compared %llu, differed %llu",
              (unsigned long long)found, (unsigned long long)missed, (unsigned long long)unkeyed,
              (unsigned long long)checked, (unsigned long long)differed);

@@ -1,6 +1,7 @@
 // stacks.h: the innermost frame of the calling thread's stack. A stack that was seen before is known by its number
-// (frames.h), without a call into the JVM. The JVM is asked for the others, and for a part of those that are known, to
-// compare: if they differ too often, it is asked for all from then on.
+// (frames.h), without a call into the JVM. Others are composed of what is known of their frames (compose.h). The JVM is
+// asked for the rest, and for a part of those that are known, to compare: if they differ too often, it is asked for all
+// from then on.
 #ifndef HEAPCAM_STACKS_H
 #define HEAPCAM_STACKS_H
 
@@ -14,6 +15,8 @@
 bool stacks_init(void); // after vm_load and sites_init
 struct stack_found {
     struct frames_key key;
+    struct frames_list list;
+    uint32_t since; // how often methods may have been freed
     bool keyed;     // the stack has a number
     uint32_t frame; // 0: not known
 };

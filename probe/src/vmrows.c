@@ -75,6 +75,7 @@ static const int tested[] = {
 static struct vm_place places[SLOTS];
 static int values[VALUES];
 static bool take_bodies; // the rows of proven sites: asked for, and of a JDK whose bytecodes are known
+static bool take_scopes; // the rows of scopes.c: of a JDK on which it was tested
 
 int64_t vm_offset(enum vm_slot s) { return places[s].found && !places[s].address ? places[s].offset : -1; }
 uint64_t vm_address(enum vm_slot s) { return (uint64_t)(uintptr_t)places[s].address; }
@@ -89,7 +90,8 @@ uint64_t vm_size_of(const char *type) {
 bool vm_rows_read(void *library, int major, uint64_t *flag_size, char why[HC_MAX_REASON]) {
     for (int i = 0; i < SLOTS; i++) places[i] = (struct vm_place){.offset = -1};
     for (int i = 0; i < VALUES; i++) values[i] = 0;
-    take_bodies = opt.newsites && (major == 17 || major == 25);
+    take_scopes = major == 17 || major == 25;
+    take_bodies = opt.newsites && take_scopes;
     vm_apply(fields, sizeof *fields, COUNT(fields), major);
     vm_apply(constants, sizeof *constants, COUNT(constants), major);
     return vm_read_fields(library, fields, COUNT(fields), flag_size, why) &&
@@ -103,6 +105,7 @@ static bool take_fields(int first, int end, unsigned collectors, char *why) {
         const struct vm_field *f = &fields[i];
         if (f->use.slot <= done || f->use.slot >= end) continue;
         if (f->use.slot >= SLOT_CLASS_METHODS && f->use.slot <= SLOT_LIST_BYTES && !take_bodies) continue;
+        if (f->use.slot >= SLOT_METHOD_BODY && f->use.slot <= SLOT_MUTABLE_RELOCATIONS && !take_scopes) continue;
         done = f->use.slot;
         if (f->use.collectors & collectors && !vm_take_field(f, fields + COUNT(fields), &places[done], why))
             return false;
