@@ -11,22 +11,22 @@
 #include "recording.h"
 #include "vmstructs.h"
 
-enum { CLASSES = 1 << 11, SITES = 1 << 14 };
+enum { CLASSES = 1 << 11, ADDRESSES = 1 << 12 };
 // Written under the lock, the word last.
 static PER_RECORDING struct known {
     _Atomic uint64_t word; // 0: free
     jweak class;           // of a class that was unloaded: NULL is in it
 } *classes;
 static PER_RECORDING uint32_t nclasses; // under the lock
-// Of each site the two classes that were kept last: place among the classes + 1.
-static PER_RECORDING _Atomic uint32_t *sites;
+// By the address that a class had when it was kept: place among the classes + 1. Two for each address.
+static PER_RECORDING _Atomic uint32_t *addresses;
 static PER_RECORDING os_mutex lock = OS_MUTEX_INITIALIZER;
 
 bool classwords_init(void) {
     if (vm_has_no_addresses()) return true;
     classes = memory(CLASSES * sizeof *classes);
-    sites = memory(SITES * sizeof *sites);
-    return classes && sites;
+    addresses = memory(ADDRESSES * sizeof *addresses);
+    return classes && addresses;
 }
 
 static bool same(jobject a, jobject b) {
@@ -47,21 +47,22 @@ static uint32_t place_of(jclass k, uint64_t word) {
     return CLASSES;
 }
 
-static _Atomic uint32_t *of_site(uint32_t frame) {
-    return &sites[(uint32_t)((frame * 0x9e3779b97f4a7c15ull) >> 50) & ~1u];
+// A collection may move it: then it is not found, or another class, which is compared.
+static _Atomic uint32_t *by_address(jclass k) {
+    return &addresses[(rd64((void *)((uintptr_t)k & ~7ull)) * 0x9e3779b97f4a7c15ull >> 52) & ~1ull];
 }
 
-uint64_t classwords_find(jclass k, uint32_t frame) {
-    _Atomic uint32_t *s = of_site(frame);
+uint64_t classwords_find(jclass k) {
+    _Atomic uint32_t *a = by_address(k);
     for (int i = 0; i < 2; i++) {
-        const uint32_t at = atomic_load_explicit(&s[i], memory_order_acquire);
+        const uint32_t at = atomic_load_explicit(&a[i], memory_order_acquire);
         const struct known *c = &classes[at ? at - 1 : 0];
         if (at && same(c->class, k)) return atomic_load_explicit(&c->word, memory_order_relaxed);
     }
     return 0;
 }
 
-void classwords_keep(JNIEnv *jni, jclass k, uint32_t frame, uint64_t word) {
+void classwords_keep(JNIEnv *jni, jclass k, uint64_t word) {
     uint32_t at = place_of(k, word);
     if (at == CLASSES) return;
     if (!atomic_load_explicit(&classes[at].word, memory_order_acquire)) {
@@ -78,9 +79,9 @@ void classwords_keep(JNIEnv *jni, jclass k, uint32_t frame, uint64_t word) {
         if (class) (*jni)->DeleteWeakGlobalRef(jni, class);
         if (!there) return;
     }
-    _Atomic uint32_t *s = of_site(frame);
-    atomic_store_explicit(&s[1], atomic_load_explicit(&s[0], memory_order_relaxed), memory_order_release);
-    atomic_store_explicit(&s[0], at + 1, memory_order_release);
+    _Atomic uint32_t *a = by_address(k);
+    atomic_store_explicit(&a[1], atomic_load_explicit(&a[0], memory_order_relaxed), memory_order_release);
+    atomic_store_explicit(&a[0], at + 1, memory_order_release);
 }
 
 void classwords_forget(JNIEnv *jni) {

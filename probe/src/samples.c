@@ -210,9 +210,9 @@ static void take_without_address(JNIEnv *jni, const struct sampled *s, struct re
 }
 
 static void take_with_address(jvmtiEnv *env, JNIEnv *jni, const struct sampled *s, struct rec *r) {
-    if (s->class) r->word = classwords_find(s->class, r->frame);
+    if (s->class) r->word = classwords_find(s->class);
     if (!r->word && (r->word = class_word(env, s->object)) && s->class)
-        classwords_keep(jni, s->class, r->frame, r->word);
+        classwords_keep(jni, s->class, r->word);
     r->slot = claim();
     if (r->slot == UINT32_MAX) {
         drop(1);
@@ -241,8 +241,7 @@ static uint32_t draw(void) { // xorshift32, a sequence of each thread's own
 void samples_take(jvmtiEnv *env, JNIEnv *jni, const struct sampled *s) {
     uint32_t no = atomic_load_explicit(&recording_no, memory_order_relaxed);
     if (me.recording != no)
-        me.recording = no, me.prev = me.id = 0,
-        stack_forget(); // what this thread kept is of a recording that has ended
+        me.recording = no, me.prev = me.id = 0; // what this thread kept is of a recording that has ended
     // The clock is a call into the system, which may take as long as the rest: one in TIMED counts for all, save where
     // the JVM is asked for the stack, which takes most and is measured each time.
     enum { TIMED = 16 };

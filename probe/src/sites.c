@@ -14,13 +14,14 @@
 PER_RECORDING os_mutex site_lock = OS_MUTEX_INITIALIZER;
 // A frame never changes once its id is in the index, and no id is given twice.
 struct frame {
-    uint32_t parent, method;
-    int32_t bci;
+    uint64_t chain; // a hash of it and of all its callers: it is found without them
+    uint32_t parent;
+    struct site_frame at;
 };
 // Tables begin small and grow: each page that is touched for the first time costs as much as the search.
 struct index {
     uint64_t mask;
-    _Atomic uint32_t id[]; // of frames; 0: free
+    _Atomic uint64_t at[]; // upper half of the chain << 32 | id of a frame; 0: free
 };
 struct meths {
     uint64_t mask;
@@ -55,13 +56,8 @@ PER_RECORDING _Atomic uint64_t
 PER_RECORDING _Atomic uint32_t sites_rooms;
 PER_RECORDING _Atomic uint64_t sites_folded; // frames that left the table
 
-// Stacks seen before: 96 bits of a hash and the innermost frame's id in two words, of which the second is folded into
-// the first, so that a torn pair is a miss.
-enum { KNOWN = 1 << 14 };
-static PER_RECORDING struct { _Atomic uint64_t a, b; } * known;
-
 static struct index *index_of(uint64_t n) {
-    struct index *x = memory(sizeof *x + n * sizeof *x->id);
+    struct index *x = memory(sizeof *x + n * sizeof *x->at);
     if (x) x->mask = n - 1;
     return x;
 }
@@ -77,10 +73,9 @@ bool sites_init(void) {
     meths = meths_of(FIRST);
     said = memory(FIRST * sizeof *said);
     said_mask = FIRST - 1;
-    known = memory(KNOWN * sizeof *known);
     frames = memory(FRAME_IDS * sizeof *frames);
     uses = memory(FRAME_IDS * sizeof *uses);
-    return nodes && meths && said && known && frames && uses;
+    return nodes && meths && said && frames && uses;
 }
 
 bool site_define(const uint8_t *b, struct enc *e) {
@@ -249,25 +244,29 @@ uint32_t sites_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {
     }
 }
 
-static uint64_t node_hash(uint32_t parent, uint32_t method, int32_t bci) {
-    uint64_t h =
-        ((uint64_t)parent << 32 | method) * 0x9e3779b97f4a7c15ull ^ (uint64_t)(uint32_t)bci * 0xc2b2ae3d27d4eb4full;
+enum { OUTERMOST = 0x5bd1e995 }; // the chain before the outermost frame
+
+static uint64_t chain_of(uint64_t callers, struct site_frame f) {
+    uint64_t h = (callers ^ (f.method | (uint64_t)(uint32_t)f.bci << 32)) * 0x9e3779b97f4a7c15ull;
     h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9ull;
-    return h >> 45;
+    return h ^ h >> 32;
 }
 
 static void put_node(struct index *t, uint32_t id) {
-    const struct frame *f = &frames[id];
-    uint64_t i = node_hash(f->parent, f->method, f->bci) & t->mask;
-    while (t->id[i]) i = (i + 1) & t->mask;
-    atomic_store_explicit(&t->id[i], id, memory_order_release); // pairs with find_node
+    const uint64_t chain = frames[id].chain;
+    uint64_t i = chain & t->mask;
+    while (t->at[i]) i = (i + 1) & t->mask;
+    atomic_store_explicit(&t->at[i], chain >> 32 << 32 | id, memory_order_release); // pairs with find_node
 }
 
 // 0: it is not in the table.
-static uint32_t find_node(struct index *t, const struct frame *f) {
-    for (uint64_t i = node_hash(f->parent, f->method, f->bci) & t->mask;; i = (i + 1) & t->mask) {
-        const uint32_t id = atomic_load_explicit(&t->id[i], memory_order_acquire);
-        if (!id || !memcmp(&frames[id], f, sizeof *f)) return id;
+static uint32_t find_node(struct index *t, uint64_t chain, struct site_frame at) {
+    for (uint64_t i = chain & t->mask;; i = (i + 1) & t->mask) {
+        const uint64_t x = atomic_load_explicit(&t->at[i], memory_order_acquire);
+        const struct frame *f = &frames[(uint32_t)x];
+        if (!x) return 0;
+        if (x >> 32 == chain >> 32 && f->chain == chain && f->at.method == at.method && f->at.bci == at.bci)
+            return (uint32_t)x;
     }
 }
 
@@ -277,7 +276,7 @@ static bool grow_nodes(struct index *t) {
     struct index *fresh = index_of((t->mask + 1) * GROW > NODES ? NODES : (t->mask + 1) * GROW);
     if (!fresh) return false;
     for (uint64_t i = 0; i <= t->mask; i++)
-        if (t->id[i]) put_node(fresh, t->id[i]);
+        if (t->at[i]) put_node(fresh, (uint32_t)t->at[i]);
     atomic_store_explicit(&nodes, fresh, memory_order_release);
     return true;
 }
@@ -290,26 +289,13 @@ static uint32_t add_node(const struct frame *f) {
     put8(&e, HC_EV_FRAME);
     put_u(&e, nframes + 1);
     put_u(&e, f->parent);
-    put_u(&e, f->method);
-    put_s(&e, f->bci);
+    put_u(&e, f->at.method);
+    put_s(&e, f->at.bci);
     if (!site_define(buf, &e)) return 0;
     frames[++nframes] = *f;
     nnodes++;
     put_node(atomic_load(&nodes), nframes);
     return nframes;
-}
-
-static uint32_t node_id(uint32_t parent, uint32_t method, int32_t bci) {
-    const struct frame f = {.parent = parent, .method = method, .bci = bci};
-    uint32_t id = find_node(atomic_load_explicit(&nodes, memory_order_acquire), &f);
-    // While room is being made nobody waits.
-    if (id || atomic_load_explicit(&sites_full, memory_order_relaxed)) return id;
-    os_lock(&site_lock);
-    id = find_node(atomic_load_explicit(&nodes, memory_order_acquire), &f);
-    if (!id) id = add_node(&f);
-    if (!id) atomic_store_explicit(&sites_full, true, memory_order_relaxed);
-    os_unlock(&site_lock);
-    return id;
 }
 
 uint32_t sites_same_method(uint8_t *body, struct enc *e) {
@@ -327,7 +313,8 @@ uint32_t sites_methods(void) {
 }
 
 uint32_t sites_outermost(uint32_t method, int32_t bci) {
-    const uint32_t id = node_id(0, method, bci);
+    const struct site_frame f = {method, bci};
+    const uint32_t id = stack_id(&f, 1);
     if (id) atomic_store_explicit(&uses[id], UINT8_MAX, memory_order_relaxed); // it stays when room is made
     return id;
 }
@@ -344,7 +331,7 @@ void sites_make_room(uint64_t now) {
     if (!keep) keep = memory(FRAME_IDS);
     struct index *fresh = other_nodes, *t = atomic_load(&nodes);
     if (fresh && fresh->mask == t->mask)
-        memset(fresh->id, 0, (fresh->mask + 1) * sizeof *fresh->id);
+        memset(fresh->at, 0, (fresh->mask + 1) * sizeof *fresh->at);
     else
         fresh = index_of(t->mask + 1);
     if (!keep || !fresh) return;
@@ -359,14 +346,14 @@ void sites_make_room(uint64_t now) {
     for (uint32_t least = 2;; least *= 2) {
         uint32_t n = 0;
         for (uint64_t i = 0; i <= t->mask; i++)
-            if (t->id[i] && uses[t->id[i]] >= least)
-                for (uint32_t f = t->id[i]; f && !keep[f]; f = frames[f].parent) keep[f] = 1, n++;
+            if (t->at[i] && uses[(uint32_t)t->at[i]] >= least)
+                for (uint32_t f = (uint32_t)t->at[i]; f && !keep[f]; f = frames[f].parent) keep[f] = 1, n++;
         if (n <= most) break;
         memset(keep, 0, FRAME_IDS);
     }
     uint32_t kept = 0;
     for (uint64_t i = 0; i <= t->mask; i++) {
-        const uint32_t id = t->id[i];
+        const uint32_t id = (uint32_t)t->at[i];
         if (!id || !keep[id]) continue;
         uses[id] /= 2;
         put_node(fresh, id);
@@ -377,55 +364,34 @@ void sites_make_room(uint64_t now) {
     other_nodes = t;
     atomic_fetch_add_explicit(&sites_rooms, 1, memory_order_relaxed);
     atomic_store_explicit(&nodes, fresh, memory_order_release);
-    for (uint32_t k = 0; k < KNOWN; k++) { // among them are stacks that were cut
-        atomic_store_explicit(&known[k].b, 0, memory_order_relaxed);
-        atomic_store_explicit(&known[k].a, 0, memory_order_relaxed);
-    }
     atomic_store_explicit(&sites_full, nframes + 1 >= FRAME_IDS, memory_order_relaxed);
     os_unlock(&site_lock);
     next_room += 100 * (cpu_ns() - begin); // a hundredth of the time at most
 }
 
-enum { LAST = 64 };
-static __thread struct {
-    int n;
-    uint32_t node[LAST];
-    struct site_frame frame[LAST];
-} last; // from the outermost frame on
-
-void stack_forget(void) { last.n = 0; }
-
-static bool same_frame(struct site_frame a, struct site_frame b) { return a.method == b.method && a.bci == b.bci; }
-
 uint32_t stack_id(const struct site_frame *fr, int n) {
-    uint64_t h1 = 0x9e3779b97f4a7c15ull * (uint64_t)(n + 1), h2 = h1;
-    for (int i = 0; i < n; i++) {
-        const uint64_t x = fr[i].method | (uint64_t)(uint32_t)fr[i].bci << 32;
-        h1 = (h1 ^ x) * 0xbf58476d1ce4e5b9ull, h1 ^= h1 >> 29;
-        h2 = (h2 + x) * 0xc2b2ae3d27d4eb4full, h2 ^= h2 >> 31;
-    }
-    uint64_t k = h1 >> 50, b = atomic_load_explicit(&known[k].b, memory_order_relaxed);
-    if ((atomic_load_explicit(&known[k].a, memory_order_relaxed) ^ b) == h1 && b >> 32 == h2 >> 32) return (uint32_t)b;
-    // The outer frames are mostly those of this thread's last stack.
+    uint64_t chain[SITES_STACK], callers = OUTERMOST;
+    int first = n; // the innermost frame that can have an id: a table that is full leaves the callers that are known
+    for (; first > 0 && fr[first - 1].method; callers = chain[first])
+        first--, chain[first] = chain_of(callers, fr[first]);
+    bool cut = first > 0;
     uint32_t f = 0;
-    bool same = true;
-    for (int i = n - 1, j = 0; i >= 0; i--, j++) {
-        if (same && j < last.n && same_frame(last.frame[j], fr[i])) {
-            f = last.node[j];
-            continue;
+    int known = first; // from there on
+    struct index *t = atomic_load_explicit(&nodes, memory_order_acquire);
+    while (known < n && !(f = find_node(t, chain[known], fr[known]))) known++;
+    // While room is being made nobody waits.
+    if (known > first && !atomic_load_explicit(&sites_full, memory_order_relaxed)) {
+        os_lock(&site_lock);
+        for (uint32_t next = f; known > first; f = next, known--) {
+            const struct frame new = {.chain = chain[known - 1], .parent = f, .at = fr[known - 1]};
+            next = find_node(atomic_load_explicit(&nodes, memory_order_relaxed), new.chain, new.at);
+            if (!next && !(next = add_node(&new))) break;
         }
-        same = false;
-        const uint32_t next = fr[i].method ? node_id(f, fr[i].method, fr[i].bci) : 0;
-        if (!next) { // a table is full: the site is the callers that are known
-            atomic_fetch_add_explicit(&sites_cut, 1, memory_order_relaxed);
-            break;
-        }
-        f = next;
-        if (j < LAST) last.frame[j] = fr[i], last.node[j] = f, last.n = j + 1;
+        if (known > first) atomic_store_explicit(&sites_full, true, memory_order_relaxed);
+        os_unlock(&site_lock);
     }
-    b = (h2 & ~0xffffffffull) | f;
-    atomic_store_explicit(&known[k].b, b, memory_order_relaxed);
-    atomic_store_explicit(&known[k].a, h1 ^ b, memory_order_relaxed);
+    cut |= known > first;
+    if (cut) atomic_fetch_add_explicit(&sites_cut, 1, memory_order_relaxed);
     return f;
 }
 

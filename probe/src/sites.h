@@ -20,7 +20,9 @@ struct site_frame {
     uint32_t method; // 0: the table of methods is full
     int32_t bci;     // as JVMTI gives it: -1 in a native method
 };
-// The innermost frame of a stack of n frames from there on; 0: none of it is known, and the tables are full.
+enum { SITES_STACK = 512 };
+// The innermost frame of a stack of n frames, SITES_STACK at most, from there on; 0: none of it is known, and the tables
+// are full.
 uint32_t stack_id(const struct site_frame *fr, int n);
 uint32_t sites_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m); // its id; 0: the table is full
 uint32_t sites_methods(void); // how many are defined, of 65,536
@@ -29,7 +31,6 @@ enum { SITES_HEAD = 11 };
 uint32_t sites_same_method(uint8_t *body, struct enc *e);
 uint32_t sites_outermost(uint32_t method, int32_t bci); // a frame without a caller; 0: the table is full
 void stack_used(uint32_t frame);      // one more sample was taken there
-void stack_forget(void);              // what this thread kept is of a recording that has ended
 bool sites_are_full(void);            // what is not in the table is cut
 void sites_make_room(uint64_t now);   // control thread
 extern _Atomic uint32_t sites_rooms;  // how often room was made: an id of a frame may have got a successor since

@@ -90,8 +90,8 @@ static void compare(uint32_t frame, uint32_t is) {
 }
 
 uint32_t stacks_read(jvmtiEnv *env, JNIEnv *jni, const struct stack_found *s) {
-    jvmtiFrameInfo fr[512];
-    struct site_frame is[512];
+    jvmtiFrameInfo fr[SITES_STACK];
+    struct site_frame is[SITES_STACK];
     jint n = 0;
     if ((*env)->GetStackTrace(env, NULL, 0, opt.stack, fr, &n) != JVMTI_ERROR_NONE) n = 0;
     for (jint i = 0; i < n; i++)
