@@ -66,7 +66,7 @@ func TestKnownStacks(t *testing.T) {
 		c := composedSum.FindStringSubmatch(string(out))
 		if c == nil || c[3] != "0" {
 			t.Errorf("%d %v: composed stacks: %v", j.major, j.flags, c)
-		} else if made, _ := strconv.Atoi(c[1]); made < n[2]*2/3 || n[4] < n[1]+made-1 {
+		} else if made, _ := strconv.Atoi(c[1]); made < n[2]*3/4 || n[4] < n[1]+made-1 {
 			t.Errorf("%d %v: %s; %s", j.major, j.flags, m[0], c[0])
 		}
 		if s := string(out); strings.Contains(s, "WARNING in native") || strings.Contains(s, "FATAL ERROR") {

@@ -119,44 +119,61 @@ static bool interpreted(const struct frames_one *f, uint32_t since, struct site_
     return true;
 }
 
-// The frames of compiled code, of which each method must be known. 0: one is not, or the code is not understood.
-static int compiled(const struct frames_one *f, uint32_t since, struct site_frame to[FRAMES_LISTED]) {
-    struct scope s[FRAMES_LISTED];
-    const int n = scopes_at(f->is, f->at, false, s, FRAMES_LISTED);
-    for (int i = 0; i < n; i++) {
-        struct known m;
-        uint16_t bytes;
-        // The second look: another method may be there, if classes were changed.
-        if (!method_find(s[i].method, since, &m) || scopes_bytecodes(s[i].method, false, &bytes) != m.begin ||
-            !in_bytecodes(&m, s[i].bci))
-            return 0;
-        to[i] = (struct site_frame){m.id, s[i].bci};
-    }
-    if (n) code_keep(f, to, n);
-    return n;
+// A method of compiled code. The second look: another method may be there, if classes were changed.
+static bool compiled(const struct scope *s, uint32_t since, struct site_frame *to) {
+    struct known m;
+    uint16_t bytes;
+    *to = (struct site_frame){0, s->bci};
+    if (!method_find(s->method, since, &m) || scopes_bytecodes(s->method, false, &bytes) != m.begin ||
+        !in_bytecodes(&m, s->bci))
+        return false;
+    to->method = m.id;
+    return true;
 }
 
-int compose(const struct frames_list *l, uint32_t since, struct site_frame *to) {
+static void add(struct composed *c, struct site_frame f, struct composed_of unknown) {
+    const int n = c->n++;
+    c->frame[n] = f;
+    if (f.method) return;
+    c->of[n] = unknown;
+    if (c->low == c->high) c->low = n;
+    c->high = n + 1;
+}
+
+// The frames of compiled code. false: the code is not understood.
+static bool add_code(struct composed *c, const struct frames_one *f, uint32_t since) {
+    struct scope s[FRAMES_LISTED];
+    struct site_frame fresh[FRAMES_LISTED];
+    int n = 0;
+    bool all = true;
+    const struct site_frame *of = code_find(f, &n);
+    if (!of) {
+        n = scopes_at(f->is, f->at, false, s, FRAMES_LISTED);
+        for (int i = 0; i < n; i++) all &= compiled(&s[i], since, &fresh[i]);
+        if (n > 0 && all) code_keep(f, fresh, n);
+    }
+    for (int i = 0; i < n && c->n < opt.stack; i++)
+        add(c, of ? of[i] : fresh[i], (struct composed_of){of ? 0 : s[i].method, 0, false});
+    return n > 0;
+}
+
+bool compose(const struct frames_list *l, uint32_t since, struct composed *c) {
+    c->n = c->low = c->high = 0;
     if (!atomic_load_explicit(&composes, memory_order_relaxed) || l->n > FRAMES_LISTED ||
         atomic_load_explicit(&proofs, memory_order_acquire) < PROOF)
-        return 0;
-    int n = 0;
-    for (int i = 0; i < l->n && n < opt.stack; i++) {
+        return false;
+    for (int i = 0; i < l->n && c->n < opt.stack; i++) {
         const struct frames_one *f = &l->one[i];
-        if (!f->compile_id) {
-            if (!interpreted(f, since, &to[n])) return 0;
-            n++;
-            continue;
+        struct site_frame is = {0, 0};
+        if (f->compile_id) {
+            if (!add_code(c, f, since)) return false;
+        } else {
+            interpreted(f, since, &is);
+            add(c, is, (struct composed_of){f->at, f->is, true});
         }
-        struct site_frame fresh[FRAMES_LISTED];
-        int m = 0;
-        const struct site_frame *of = code_find(f, &m);
-        if (!of && (m = compiled(f, since, fresh))) of = fresh;
-        if (!of) return 0;
-        for (int j = 0; j < m && n < opt.stack; j++) to[n++] = of[j];
     }
-    count(&composed);
-    return n;
+    if (c->n && c->low == c->high) count(&composed);
+    return c->n > 0;
 }
 
 // ---- what the JVM says -------------------------------------------------------------------------
@@ -173,34 +190,36 @@ static int agreed(const struct frames_one *f, const struct site_frame *is, int l
     return n < left ? n : left;
 }
 
-static bool learn_method(uint64_t method, uint32_t since, struct site_frame is, bool careful) {
+// position: address of the bytecode; 0: not known.
+static bool learn_method(uint64_t method, uint32_t since, struct site_frame is, uint64_t position, bool careful) {
     struct known k;
     uint16_t bytes;
-    if (method_find(method, since, &k) && k.id == is.method && scopes_bytecodes(method, false, &bytes) == k.begin)
-        return in_bytecodes(&k, is.bci);
-    k.id = is.method;
-    k.begin = scopes_bytecodes(method, careful, &k.bytes);
-    if (!k.begin || !in_bytecodes(&k, is.bci)) return false;
+    if (!method_find(method, since, &k) || k.id != is.method || scopes_bytecodes(method, false, &bytes) != k.begin) {
+        k.id = is.method;
+        k.begin = scopes_bytecodes(method, careful, &k.bytes);
+    }
+    if (!k.begin || !in_bytecodes(&k, is.bci) || (position && k.bytes && position - k.begin != (uint64_t)is.bci))
+        return false;
     method_keep(method, since, &k);
+    return true;
+}
+
+static bool learn_interpreted(uint64_t method, uint64_t position, uint32_t since, struct site_frame is) {
+    const bool careful = atomic_load_explicit(&positions, memory_order_relaxed) < PROOF;
+    if (!learn_method(method, since, is, position, careful)) return false;
+    if (careful && is.bci >= 0) atomic_fetch_add(&positions, 1);
     return true;
 }
 
 // Of frames that agreed. false: they do not after all.
 static bool learn(const struct frames_one *f, uint32_t since, const struct site_frame *is, int n, bool careful) {
-    if (!f->compile_id) {
-        struct site_frame again;
-        careful |= atomic_load_explicit(&positions, memory_order_relaxed) < PROOF;
-        if (!learn_method(f->at, since, *is, careful) || !interpreted(f, since, &again) || again.bci != is->bci)
-            return false;
-        if (careful && is->bci >= 0) atomic_fetch_add(&positions, 1);
-        return true;
-    }
+    if (!f->compile_id) return learn_interpreted(f->at, f->is, since, *is);
     struct scope s[FRAMES_LISTED];
     int all = 0;
     if (code_find(f, &all)) return true;
     all = scopes_at(f->is, f->at, false, s, FRAMES_LISTED);
     for (int i = 0; i < n; i++)
-        if (!learn_method(s[i].method, since, is[i], careful)) return false;
+        if (!learn_method(s[i].method, since, is[i], 0, careful)) return false;
     if (all == n) code_keep(f, is, n);
     return true;
 }
@@ -219,18 +238,47 @@ static bool learn_all(const struct frames_list *l, uint32_t since, const struct 
     return true;
 }
 
-void compose_learn(const struct frames_list *l, uint32_t since, const struct site_frame *is, int n) {
-    if (!atomic_load_explicit(&composes, memory_order_relaxed) || l->n > FRAMES_LISTED || n > FRAMES_LISTED) return;
-    for (int i = 0; i < n; i++)
-        if (!is[i].method) return; // the table of methods is full
+static bool learned(bool agrees) {
     const uint64_t c = atomic_fetch_add_explicit(&compared, 1, memory_order_relaxed) + 1;
-    if (learn_all(l, since, is, n)) {
+    if (agrees) {
         if (atomic_load_explicit(&proofs, memory_order_relaxed) < PROOF) atomic_fetch_add(&proofs, 1);
-        return;
+        return true;
     }
     atomic_store(&proofs, 0);
     const uint64_t d = atomic_fetch_add_explicit(&differed, 1, memory_order_relaxed) + 1;
     if (d > 1 && d * PER_DIFFERENCE > c) atomic_store_explicit(&composes, false, memory_order_relaxed);
+    return false;
+}
+
+static bool all_named(const struct site_frame *is, int n) {
+    for (int i = 0; i < n; i++)
+        if (!is[i].method) return false; // the table of methods is full
+    return n > 0;
+}
+
+void compose_learn(const struct frames_list *l, uint32_t since, const struct site_frame *is, int n) {
+    if (atomic_load_explicit(&composes, memory_order_relaxed) && l->n <= FRAMES_LISTED && n <= FRAMES_LISTED &&
+        all_named(is, n))
+        learned(learn_all(l, since, is, n));
+}
+
+// The frames that are not known, and those between them.
+bool compose_complete(const struct frames_list *l, uint32_t since, struct composed *c, const struct site_frame *is,
+                      int n) {
+    const int low = c->low;
+    if (!all_named(is, n)) return false;
+    bool agrees = n == c->high - low;
+    for (int i = 0; i < n && agrees; i++) {
+        const struct site_frame f = c->frame[low + i];
+        const struct composed_of *of = &c->of[low + i];
+        if (f.method)
+            agrees = f.method == is[i].method && f.bci == is[i].bci;
+        else if (of->interpreted)
+            agrees = learn_interpreted(of->method, of->position, since, is[i]);
+        else
+            agrees = f.bci == is[i].bci && learn_method(of->method, since, is[i], 0, false);
+    }
+    return learned(agrees) && compose(l, since, c) && c->low == c->high;
 }
 
 void compose_report(void) {

@@ -255,13 +255,14 @@ void samples_take(jvmtiEnv *env, JNIEnv *jni, const struct sampled *s) {
     atomic_fetch_add_explicit(ring64(HC_RING_OFF_SAMPLES), 1, memory_order_relaxed);
     const bool virtual = is_virtual(jni, s->thread);
     struct stack_found st;
-    st.frame = 0, st.keyed = false;
+    st.frame = 0, st.keyed = st.partly = false;
     if (!virtual) stacks_find(&st); // a virtual thread's frames may lie elsewhere
     r.frame = st.frame;
-    if (!st.frame || stacks_check(random)) {
+    const bool check = stacks_check(random);
+    if (!st.frame || check) {
         if (!times) begin = cpu_ns();
         times = 1;
-        r.frame = stacks_read(env, jni, &st);
+        r.frame = stacks_read(env, jni, &st, check);
     }
     stack_used(r.frame);
     r.thread = thread_id(env, jni, s->thread, virtual);

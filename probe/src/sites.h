@@ -21,8 +21,8 @@ struct site_frame {
     int32_t bci;     // as JVMTI gives it: -1 in a native method
 };
 enum { SITES_STACK = 512 };
-// The innermost frame of a stack of n frames, SITES_STACK at most, from there on; 0: none of it is known, and the tables
-// are full.
+// The innermost frame of a stack of n frames, SITES_STACK at most, which begin there; 0: none of it is known, and the
+// tables are full.
 uint32_t stack_id(const struct site_frame *fr, int n);
 uint32_t sites_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m); // its id; 0: the table is full
 uint32_t sites_methods(void); // how many are defined, of 65,536

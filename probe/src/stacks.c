@@ -13,7 +13,7 @@
 
 // Two words as in sites.c: the second is folded into the first, so that a torn pair is a miss. Two places for each key,
 // in one line of the cache.
-enum { STACKS = 1 << 15, CHECK = 64, CHECK_FIRST = 64, PER_DIFFERENCE = 10000 };
+enum { STACKS = 1 << 15, CHECK = 64, CHECK_FIRST = 16, PER_DIFFERENCE = 10000 };
 static PER_RECORDING struct place { _Atomic uint64_t a, b; } * places;
 static PER_RECORDING _Atomic bool known; // frames_init succeeded, and too few differed
 static PER_RECORDING _Atomic uint32_t freed;
@@ -55,9 +55,14 @@ static void keep(const struct frames_key *k, uint32_t frame) {
     atomic_store_explicit(&p->a, k->a ^ b, memory_order_release);
 }
 
+static void compose_end(struct stack_found *s) {
+    s->frame = stack_id(s->composed.frame, s->composed.n);
+    if (s->frame && !sites_are_full()) keep(&s->key, s->frame);
+}
+
 void stacks_find(struct stack_found *s) {
     s->frame = 0;
-    s->keyed = false;
+    s->keyed = s->partly = false;
     if (!atomic_load_explicit(&known, memory_order_relaxed)) return;
     // Before the walk: what is freed later is not on this stack.
     const uint64_t since = s->since = atomic_load_explicit(&freed, memory_order_relaxed);
@@ -76,10 +81,10 @@ void stacks_find(struct stack_found *s) {
     if (!s->frame) s->frame = frame_at(q, &s->key);
     count(s->frame ? &found : &missed);
     if (s->frame) return;
-    struct site_frame fr[FRAMES_LISTED];
-    const int n = compose(&s->list, s->since, fr);
-    if (n) s->frame = stack_id(fr, n);
-    if (s->frame && !sites_are_full()) keep(&s->key, s->frame);
+    struct composed *c = &s->composed;
+    if (!compose(&s->list, s->since, c)) return;
+    s->partly = c->low < c->high;
+    if (!s->partly) compose_end(s);
 }
 
 static void compare(uint32_t frame, uint32_t is) {
@@ -89,13 +94,24 @@ static void compare(uint32_t frame, uint32_t is) {
     if (d > 1 && d * PER_DIFFERENCE > n) atomic_store_explicit(&known, false, memory_order_relaxed);
 }
 
-uint32_t stacks_read(jvmtiEnv *env, JNIEnv *jni, const struct stack_found *s) {
+static int ask(jvmtiEnv *env, JNIEnv *jni, int from, int most, struct site_frame *is) {
     jvmtiFrameInfo fr[SITES_STACK];
-    struct site_frame is[SITES_STACK];
     jint n = 0;
-    if ((*env)->GetStackTrace(env, NULL, 0, opt.stack, fr, &n) != JVMTI_ERROR_NONE) n = 0;
+    if ((*env)->GetStackTrace(env, NULL, from, most, fr, &n) != JVMTI_ERROR_NONE) n = 0;
     for (jint i = 0; i < n; i++)
         is[i] = (struct site_frame){sites_method(env, jni, fr[i].method), (int32_t)fr[i].location};
+    return n;
+}
+
+uint32_t stacks_read(jvmtiEnv *env, JNIEnv *jni, struct stack_found *s, bool check) {
+    struct site_frame is[SITES_STACK];
+    if (s->keyed && s->partly) {
+        struct composed *c = &s->composed;
+        const int some = ask(env, jni, c->low, c->high - c->low, is);
+        if (compose_complete(&s->list, s->since, c, is, some)) compose_end(s);
+        if (s->frame && !check) return s->frame;
+    }
+    const int n = ask(env, jni, 0, opt.stack, is);
     const uint32_t frame = stack_id(is, n);
     if (s->keyed && n) compose_learn(&s->list, s->since, is, n);
     // What is cut because a table is full would not be found again when there is room.

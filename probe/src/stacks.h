@@ -10,12 +10,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "compose.h"
 #include "frames.h"
 
 bool stacks_init(void); // after vm_load and sites_init
 struct stack_found {
     struct frames_key key;
     struct frames_list list;
+    struct composed composed; // unless its frame is known
+    bool partly;              // some of its methods are known
     uint32_t since; // how often methods may have been freed
     bool keyed;     // the stack has a number
     uint32_t frame; // 0: not known
@@ -23,7 +26,8 @@ struct stack_found {
 // The three below: an application thread, in an event.
 void stacks_find(struct stack_found *s);
 bool stacks_check(uint32_t random); // whether a stack that is known is to be compared
-uint32_t stacks_read(jvmtiEnv *env, JNIEnv *jni, const struct stack_found *s); // asks the JVM; the innermost frame
+// Asks the JVM for what is not known, or, to compare, for all; the innermost frame.
+uint32_t stacks_read(jvmtiEnv *env, JNIEnv *jni, struct stack_found *s, bool check);
 // Methods may have been freed, so that others may come to lie where they were. VM thread, in a pause.
 void stacks_methods_freed(void);
 void stacks_report(void);    // control thread: says once that the JVM is asked for all
