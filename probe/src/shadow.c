@@ -28,6 +28,8 @@ static PER_RECORDING uint32_t *kept;
 enum { KEPT_HALF = 1u << 31 };
 static PER_RECORDING uint8_t *keeps; // by region or space: some may stand there
 static PER_RECORDING bool repeat; // there was a sync point: who begins to read there knows no site
+static PER_RECORDING uint64_t resume; // where an epoch had no more room for these
+static PER_RECORDING uint32_t resume_area;
 static PER_RECORDING struct named {
     uint32_t id, hash, kinds; // kinds: bits by made_kind
 } *named; // by TSLOT: hashes of names of types
@@ -104,7 +106,8 @@ static bool fits(uint32_t site, const struct named *t) {
 
 struct sited {
     struct enc *e;
-    uint64_t addr;
+    bool each; // the survivors of this pause are written by themselves, not with all others
+    uint64_t addr, records;
     uint64_t marked, mistyped;
 };
 
@@ -150,25 +153,43 @@ static void keep_moved(uint64_t lo, uint64_t hi) {
     }
 }
 
-static void put_kept(struct enc *e, uint64_t lo, uint64_t hi, uint64_t *addr) {
+static bool holds_kept(const struct heapmap *m, uint32_t i) {
+    if (!used(&m->area[i])) return false;
+    if (!vm_has_regions()) return i == FROM || i == OLD;
+    return m->area[i].kind == HC_SPACE_SURVIVOR || m->area[i].kind == HC_SPACE_OLD;
+}
+
+// false: there is no room for more in this epoch; the next one goes on there.
+static bool put_kept(struct sited *s, uint64_t lo, uint64_t hi) {
+    struct enc *e = s->e;
     const uint8_t *const limit = e->p + (e->end - e->p) / 2; // the rest of the epoch needs room, too
     const bool dug = graves_at(lo);
-    for (uint64_t a = next_kept(lo, hi); a < hi && e->p + TOKEN < limit; a = next_kept(a + 8, hi)) {
+    if (resume >= lo && resume < hi) lo = resume;
+    for (uint64_t a = next_kept(lo, hi); a < hi; a = next_kept(a + 8, hi)) {
+        if (e->p + TOKEN >= limit || s->records == HC_MAX_RECORDS) {
+            resume = a;
+            return false;
+        }
         const uint64_t mark = rd64((void *)a);
         const uint32_t site = *kept_of(a) & ~(uint32_t)KEPT_HALF;
         struct obj o;
         if ((dug && is_grave(a)) || !obj_at(a, mark, &o) || site >= SHADOW_SITES) continue;
         if (!fits(site, name_of(o.type & TYPE_MASK, word_of_object(a, mark)))) continue;
-        put_s(e, (int64_t)(WORD(a) - *addr));
+        put_s(e, (int64_t)(WORD(a) - s->addr));
         put_u(e, site);
-        *addr = WORD(a);
+        s->addr = WORD(a);
+        s->records++;
     }
+    return true;
 }
 
-static bool holds_kept(const struct heapmap *m, uint32_t i) {
-    if (!used(&m->area[i])) return false;
-    if (!vm_has_regions()) return i == FROM || i == OLD;
-    return m->area[i].kind == HC_SPACE_SURVIVOR || m->area[i].kind == HC_SPACE_OLD;
+// Repeats the sites of what is outside of eden, as far as there is room.
+static void put_all_kept(struct sited *s, const struct heapmap *m) {
+    uint32_t i = resume_area;
+    for (; i < m->n; resume = 0, i++)
+        if (holds_kept(m, i) && !put_kept(s, m->area[i].bottom, m->area[i].top)) break;
+    repeat = i < m->n;
+    resume_area = repeat ? i : 0;
 }
 
 // ---- eden ----------------------------------------------------------------------------------------
@@ -228,11 +249,12 @@ static void range(int lay, struct sited *s, uint64_t lo, uint64_t hi) {
             site = site_outside(len, name_of(o->type & TYPE_MASK, word_at(lay, a, mark)), now);
         if ((mark & 3) == 3) keep_site(mark & ~7ull, site);
         if (site && (mark & 3) == 3 && stamps_are_on() && is_copy(lay, a, mark)) stamp(mark & ~7ull, site);
-        if (site && (mark & 3) == 3 && !repeat && s->e->end - s->e->p >= TOKEN) {
+        if (site && (mark & 3) == 3 && s->each && s->records < HC_MAX_RECORDS && s->e->end - s->e->p >= TOKEN) {
             const uint64_t to = WORD(mark & ~7ull);
             put_s(s->e, (int64_t)(to - s->addr));
             put_u(s->e, site);
             s->addr = to;
+            s->records++;
         }
         s->marked += site && (mark & 3) == 3;
         a += bytes;
@@ -280,31 +302,29 @@ void shadow_put(struct enc *e, const struct heapmaps *m) {
     if (!shadow_is_on() || e->over) return;
     struct sited s = {.e = e};
     move_kept(m);
-    if (lost && stamps_are_on()) restore(&m->finish), repeat = true;
+    if (lost && stamps_are_on()) restore(&m->finish), shadow_listed();
     lost = false;
+    s.each = !repeat || resume || resume_area;
     uint8_t *at = blob_begin(e, HC_EV_SITED);
     if (e->over) return;
     walk_eden(&s, m);
-    for (uint32_t i = 0; i < m->finish.n; i++) {
-        if (!holds_kept(&m->finish, i)) continue;
-        if (repeat) put_kept(e, m->finish.area[i].bottom, m->finish.area[i].top, &s.addr);
-        keeps[i] = 1;
-    }
-    repeat = false;
+    for (uint32_t i = 0; i < m->finish.n; i++)
+        if (holds_kept(&m->finish, i)) keeps[i] = 1;
+    if (repeat) put_all_kept(&s, &m->finish);
     blob_end(e, at);
 }
 
 void shadow_keep(const struct heapmaps *m) {
     if (!shadow_is_on()) return;
     struct sited s = {.e = NULL};
-    repeat = true;
+    shadow_listed();
     move_kept(m);
     walk_eden(&s, m);
     for (uint32_t i = 0; i < m->finish.n; i++)
         if (holds_kept(&m->finish, i)) keeps[i] = 1;
 }
 
-void shadow_listed(void) { repeat = true; }
+void shadow_listed(void) { repeat = true, resume = resume_area = 0; }
 
 void shadow_next(bool eden_emptied) {
     const bool was = walked;
