@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"github.com/heapcam/heapcam/analysis/history"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/heap/samples"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -30,11 +32,12 @@ type detector struct {
 	newest   uint64 // the interval after the last collection
 	least    uint64
 	sampled  float64
-	watched  bool         // a random part of the samples is followed (ZGC, Shenandoah, Epsilon)
-	last     []heap.Count // the newest known state by type
-	spaces   []spaceUse   // after each collection
-	levels   levels       // exact counts after collections of old space
-	full     *Full        // the heap was full
+	watched  bool          // a random part of the samples is followed (ZGC, Shenandoah, Epsilon)
+	last     []heap.Count  // the newest known state by type
+	spaces   []spaceUse    // after each collection
+	callers  sites.Callers // by samples; only where objects have a site of one frame
+	levels   levels        // exact counts after collections of old space
+	full     *Full         // the heap was full
 	fullness trace.FullHeap
 	first    uint64  // number of the first collection
 	listings int     // reference listings that say what lives
@@ -66,6 +69,11 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 			h.Listing(r, dead, at)
 			h.listings++
 			listed = true
+		}
+	}
+	for _, s := range r.Sampled {
+		if r.HasSited() && !samples.Sited(s.ID) {
+			h.callers.Add(r.Symbols, s.Frame)
 		}
 	}
 	_, follows := r.Totals.(*heap.State)

@@ -49,6 +49,8 @@ type Verdict struct {
 	// innermost frame of the application: the line that can be changed
 	Place      sites.StackFrame `json:"place"`
 	Members    []Member         `json:"members"` // all sites of the data structure, most bytes first
+	// of a site that is one frame, as `--sites exact` gives it: who calls it most, by samples that end in this frame
+	Callers *Callers `json:"callers,omitempty"`
 	Confidence float64          `json:"confidence"`
 	// median of the slopes between all pairs of points
 	BytesPerSecond float64 `json:"bytes_per_second"`
@@ -89,6 +91,13 @@ type Verdict struct {
 	once   bool    // it lives, but nothing shows that it grows further
 	evicts ui.Flow // by what means its collection may drop objects
 	seen   ui.Flow // what share of a suspect's growth is known to have lived, and since when
+}
+
+// Callers is what samples say of the callers of a frame.
+type Callers struct {
+	Stack   []sites.StackFrame `json:"stack"` // the stack that most of them have, with the frame itself
+	Share   float64            `json:"share"` // of the samples that end in this frame, from 0 to 1
+	Samples uint64             `json:"samples"`
 }
 
 // Member is a part of a data structure: the objects of one class from one line of the application.

@@ -202,6 +202,11 @@ func (v *Verdict) write(w io.Writer) {
 		if i == 0 {
 			ui.Fprintf(w, "    Allocated\n")
 			sites.WriteStack(w, m.Site, 6)
+			if c := v.Callers; c != nil {
+				ui.Fprintf(w, "    Called by, in %s of %s that end there\n", ui.Share(c.Share),
+					ui.Plural(c.Samples, "sample"))
+				sites.WriteStack(w, c.Stack[min(1, len(c.Stack)):], 6)
+			}
 			continue
 		}
 		if i == 1 {

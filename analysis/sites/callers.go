@@ -73,6 +73,24 @@ func (c *Callers) Draw(s *heap.Symbols, frame, id uint64) uint64 {
 	return d.frames[i]
 }
 
+// Likeliest gives the stack that most samples have which end in a frame without callers, what share of so many samples
+// that is; 0 samples: none ends there, or the frame has callers.
+func (c *Callers) Likeliest(s *heap.Symbols, frame uint64) (stack uint64, share float64, samples uint64) {
+	f := s.Frames[frame]
+	d := c.of[innermost{f.Method, uint64(f.BCI)}]
+	if d == nil || f.Parent != 0 {
+		return frame, 0, 0
+	}
+	best := 0
+	for i, n := range d.counts {
+		samples += n
+		if n > d.counts[best] {
+			best = i
+		}
+	}
+	return d.frames[best], float64(d.counts[best]) / float64(samples), samples
+}
+
 // site gives the frame that stands for the stack of a live sample.
 func (s *State) site(x *heap.Sample) uint64 {
 	if s.Callers == nil || !samples.Sited(x.ID) {

@@ -44,6 +44,14 @@ func TestCallers(t *testing.T) {
 	if f := c.Draw(s, 4, first); f != 4 {
 		t.Errorf("a whole stack becomes %d", f)
 	}
+	if f, share, n := c.Likeliest(s, 1); f != 4 || share != 0.75 || n != 100 {
+		t.Errorf("the likeliest is %d, with %g of %d samples", f, share, n)
+	}
+	for _, frame := range []uint64{4, 6} {
+		if f, _, n := c.Likeliest(s, frame); f != frame || n != 0 {
+			t.Errorf("of frame %d the likeliest is %d, of %d samples", frame, f, n)
+		}
+	}
 	live := func(id uint64) *heap.Sample {
 		return &heap.Sample{Sample: trace.Sample{ID: id, Type: 1, Size: 16, Frame: 1}, Weight: 1}
 	}

@@ -3,7 +3,7 @@
 // (Figure 18 of ICPE'16): `go run ./bench/rotation DIR`. It takes the mean of all files but the first that nine
 // collections follow, and bytes after objects.
 //
-// What is missing in DIR is recorded first: programs of bench/workloads in the four modes that sites come from, with
+// What is missing in DIR is recorded first: programs of bench/workloads in the five modes that sites come from, with
 // rings that are small enough to rotate.
 package main
 
@@ -18,13 +18,14 @@ import (
 	"strings"
 )
 
-// program is one of bench/workloads, with as much work and heap as rotates a ring.
-type program struct{ name, n, heap string }
+// program is one of bench/workloads, with as much work and heap as rotates a ring; exact: that of recordings with exact
+// sites.
+type program struct{ name, n, heap, exact string }
 
-var programs = []program{{"xml-validation", "150", "64m"}, {"derby", "120", "96m"}, {"serial", "600", "96m"},
-	{"sunflow", "4", "64m"}}
+var programs = []program{{"xml-validation", "150", "64m", "4MiB"}, {"derby", "120", "96m", "12MiB"},
+	{"serial", "600", "96m", "24MiB"}, {"sunflow", "4", "64m", "24MiB"}}
 
-// mode is how sites are found, and a ring that is small enough for what that records.
+// mode is how sites are found, and a ring that is small enough for what that records; "": as the program says.
 type mode struct {
 	name, ring string
 	flags      []string
@@ -34,7 +35,8 @@ var modes = []mode{
 	{"samples, the default", "1MiB", nil},
 	{"--proven-sites=false", "1MiB", []string{"--proven-sites=false"}},
 	{"--sampling 0", "6MiB", []string{"--sampling", "0"}},
-	{"--sites exact", "4MiB", []string{"--sites", "exact"}},
+	{"--sites exact", "", []string{"--sites", "exact"}},
+	{"--sites hash", "", []string{"--sites", "hash"}},
 }
 
 // after is how many collections follow in the paper's figure.
@@ -98,7 +100,11 @@ func one(dir string, p program, m mode) error {
 }
 
 func record(dir string, p program, m mode) error {
-	args := append([]string{"run", "--out", dir, "--max-trace-size", m.ring, "--overhead-cpu", "0"}, m.flags...)
+	ring := m.ring
+	if ring == "" {
+		ring = p.exact
+	}
+	args := append([]string{"run", "--out", dir, "--max-trace-size", ring, "--overhead-cpu", "0"}, m.flags...)
 	c := exec.Command("bin/heapcam", append(args, "--", "bench/workloads/"+p.name+"/run.sh")...)
 	c.Env = append(os.Environ(), "N="+p.n, "JAVA_OPTS=-XX:+UseParallelGC -Xms"+p.heap+" -Xmx"+p.heap)
 	var talk bytes.Buffer
