@@ -30,8 +30,8 @@ bool compose_init(void) {
     // Where objects have no addresses, methods are freed while the application runs.
     composes = opt.ask != 1 && opt.stack <= FRAMES_LISTED && !vm_has_no_addresses() && scopes_init();
     if (!composes) return true;
-    codes = memory(CODES * sizeof *codes);
-    methods = memory(METHODS * sizeof *methods);
+    codes = memory_ready(CODES * sizeof *codes);
+    methods = memory_ready(METHODS * sizeof *methods);
     pool = memory(POOL * sizeof *pool);
     return codes && methods && pool;
 }
@@ -162,6 +162,7 @@ bool compose(const struct frames_list *l, uint32_t since, struct composed *c) {
     if (!atomic_load_explicit(&composes, memory_order_relaxed) || l->n > FRAMES_LISTED ||
         atomic_load_explicit(&proofs, memory_order_acquire) < PROOF)
         return false;
+    for (int i = 0; i < l->n; i++) __builtin_prefetch(&codes[hash(l->one[i].at)]); // all at once
     for (int i = 0; i < l->n && c->n < opt.stack; i++) {
         const struct frames_one *f = &l->one[i];
         struct site_frame is = {0, 0};

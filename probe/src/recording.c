@@ -39,6 +39,11 @@ static void *keep(void *p, size_t n) {
 }
 
 void *memory(size_t n) { return keep(os_memory(n), n); }
+void *memory_ready(size_t n) {
+    volatile char *p = memory(n);
+    for (size_t i = 0; p && i < n; i += 4096) p[i] = 0;
+    return (void *)p;
+}
 void *memory_sparse(size_t n) { return keep(os_sparse(n), n); }
 
 void memory_give_back(void *p) {

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 void *memory(size_t n); // zero; NULL: none. Not for the VM thread
+void *memory_ready(size_t n); // its first use costs nothing more: for small tables that threads of the application fill
 void *memory_sparse(size_t n);
 void memory_give_back(void *p);
 

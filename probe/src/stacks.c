@@ -22,7 +22,7 @@ static PER_RECORDING bool said;
 
 bool stacks_init(void) {
     known = opt.ask != 1 && frames_init();
-    return !known || ((places = memory(STACKS * sizeof *places)) && compose_init());
+    return !known || ((places = memory_ready(STACKS * sizeof *places)) && compose_init());
 }
 
 void stacks_methods_freed(void) { atomic_fetch_add_explicit(&freed, 1, memory_order_relaxed); }
