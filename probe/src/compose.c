@@ -18,8 +18,8 @@ enum { CODES = 1 << 13, METHODS = 1 << 13, POOL = 1 << 16, PROOF = 8, PER_DIFFER
 static PER_RECORDING struct code { _Atomic uint64_t pc, b; } * codes;
 static PER_RECORDING struct site_frame *pool;
 static PER_RECORDING _Atomic uint32_t pooled;
-// begin: first bytecode << 16 | bytes of bytecode; id: since << 32 | id of sites.h
-static PER_RECORDING struct method { _Atomic uint64_t method, begin, id; } * methods;
+// begin, shape: of struct bytecodes; id: since << 32 | id of sites.h
+static PER_RECORDING struct method { _Atomic uint64_t method, begin, shape, id; } * methods;
 static PER_RECORDING _Atomic bool composes;
 // Up to PROOF: answers in a row that agreed; positions of interpreted frames that did.
 static PER_RECORDING _Atomic uint32_t proofs, positions;
@@ -45,15 +45,19 @@ static uint64_t hash(uint64_t x) { return x * 0x9e3779b97f4a7c15ull >> 51; } // 
 
 struct known {
     uint32_t id;
-    uint64_t begin; // of its bytecodes
-    uint16_t bytes;
+    struct bytecodes code;
 };
 
+static uint64_t shape_of(const struct bytecodes *b) {
+    return b->bytes | (uint64_t)b->name << 16 | (uint64_t)b->signature << 32 | (uint64_t)b->number << 48;
+}
+
 static bool method_at(const struct method *m, uint64_t method, uint32_t since, struct known *to) {
-    const uint64_t begin = get(&m->begin), id = get(&m->id);
-    if ((get(&m->method) ^ begin ^ id) != method || id >> 32 != since || !(uint32_t)id) return false;
-    *to = (struct known){(uint32_t)id, begin >> 16, (uint16_t)begin};
-    return true;
+    const uint64_t begin = get(&m->begin), shape = get(&m->shape), id = get(&m->id);
+    if ((get(&m->method) ^ begin ^ shape ^ id) != method || id >> 32 != since || !(uint32_t)id) return false;
+    // Where classes are changed, another method may lie there by now. It is on this thread's stack, so it can be read.
+    to->id = (uint32_t)id, to->code = scopes_bytecodes(method, false);
+    return to->code.begin == begin && shape_of(&to->code) == shape;
 }
 
 static bool method_find(uint64_t method, uint32_t since, struct known *to) {
@@ -63,17 +67,18 @@ static bool method_find(uint64_t method, uint32_t since, struct known *to) {
 
 static void method_keep(uint64_t method, uint32_t since, const struct known *k) {
     struct known is;
-    if (method_find(method, since, &is) && is.id == k->id && is.begin == k->begin) return;
+    if (method_find(method, since, &is) && is.id == k->id) return;
     struct method *m = &methods[hash(method)], *other = &methods[hash(method) ^ 1];
     // The place of a method that is void, or else one of the two, by a bit of the address.
     if (get(&m->id) >> 32 == since && (uint32_t)get(&m->id) &&
         (get(&other->id) >> 32 != since || !(uint32_t)get(&other->id) || method >> 20 & 1))
         m = other;
-    const uint64_t begin = k->begin << 16 | k->bytes, id = (uint64_t)since << 32 | k->id;
+    const uint64_t begin = k->code.begin, shape = shape_of(&k->code), id = (uint64_t)since << 32 | k->id;
     put(&m->method, 0);
     put(&m->begin, begin);
+    put(&m->shape, shape);
     put(&m->id, id);
-    put(&m->method, method ^ begin ^ id);
+    put(&m->method, method ^ begin ^ shape ^ id);
 }
 
 // ---- frames by return address ------------------------------------------------------------------
@@ -107,26 +112,23 @@ static void code_keep(const struct frames_one *f, const struct site_frame *fr, i
 // ---- a stack -----------------------------------------------------------------------------------
 
 static bool in_bytecodes(const struct known *m, int32_t bci) {
-    return m->bytes ? bci >= 0 && bci < m->bytes : bci == -1;
+    return m->code.bytes ? bci >= 0 && bci < m->code.bytes : bci == -1;
 }
 
 static bool interpreted(const struct frames_one *f, uint32_t since, struct site_frame *to) {
     struct known m;
     if (!method_find(f->at, since, &m)) return false;
-    const uint64_t bci = f->is - m.begin;
-    if (m.bytes && bci >= m.bytes) return false;
-    *to = (struct site_frame){m.id, m.bytes ? (int32_t)bci : -1}; // the position in a native method says nothing
+    const uint64_t bci = f->is - m.code.begin;
+    if (m.code.bytes && bci >= m.code.bytes) return false;
+    *to = (struct site_frame){m.id, m.code.bytes ? (int32_t)bci : -1}; // the position in a native method says nothing
     return true;
 }
 
-// A method of compiled code. The second look: another method may be there, if classes were changed.
+// A method of compiled code.
 static bool compiled(const struct scope *s, uint32_t since, struct site_frame *to) {
     struct known m;
-    uint16_t bytes;
     *to = (struct site_frame){0, s->bci};
-    if (!method_find(s->method, since, &m) || scopes_bytecodes(s->method, false, &bytes) != m.begin ||
-        !in_bytecodes(&m, s->bci))
-        return false;
+    if (!method_find(s->method, since, &m) || !in_bytecodes(&m, s->bci)) return false;
     to->method = m.id;
     return true;
 }
@@ -194,12 +196,10 @@ static int agreed(const struct frames_one *f, const struct site_frame *is, int l
 // position: address of the bytecode; 0: not known.
 static bool learn_method(uint64_t method, uint32_t since, struct site_frame is, uint64_t position, bool careful) {
     struct known k;
-    uint16_t bytes;
-    if (!method_find(method, since, &k) || k.id != is.method || scopes_bytecodes(method, false, &bytes) != k.begin) {
-        k.id = is.method;
-        k.begin = scopes_bytecodes(method, careful, &k.bytes);
-    }
-    if (!k.begin || !in_bytecodes(&k, is.bci) || (position && k.bytes && position - k.begin != (uint64_t)is.bci))
+    if (!method_find(method, since, &k) || k.id != is.method)
+        k = (struct known){is.method, scopes_bytecodes(method, careful)};
+    if (!k.code.begin || !in_bytecodes(&k, is.bci) ||
+        (position && k.code.bytes && position - k.code.begin != (uint64_t)is.bci))
         return false;
     method_keep(method, since, &k);
     return true;

@@ -7,6 +7,8 @@
 // outer scope is (0: there is none), the place of its method in the array of metadata, and its bytecode position.
 #include "scopes.h"
 
+#include <string.h>
+
 #include "guard.h"
 #include "vmrows.h"
 #include "vmstructs.h"
@@ -127,15 +129,17 @@ int scopes_at(uint64_t blob, uint64_t pc, bool careful, struct scope *to, int mo
     return n;
 }
 
-uint64_t scopes_bytecodes(uint64_t method, bool careful, uint16_t *bytes) {
+struct bytecodes scopes_bytecodes(uint64_t method, bool careful) {
+    const struct bytecodes none = {0, 0, 0, 0, 0};
     uint64_t body = 0;
-    if (method < PAGE || method % 8) return 0;
+    uint16_t u[4]; // the four lie behind each other: bytes, name, signature, number
+    if (method < PAGE || method % 8) return none;
     if (careful)
         safe_read(&body, method + (uint64_t)method_body, sizeof body);
     else
         body = at64(method + (uint64_t)method_body);
-    if (body < PAGE || body % 8) return 0;
-    if (careful && !safe_read(bytes, body + (uint64_t)body_code, sizeof *bytes)) return 0;
-    if (!careful) *bytes = *(const uint16_t *)(uintptr_t)(body + (uint64_t)body_code);
-    return body + body_bytes;
+    if (body < PAGE || body % 8) return none;
+    if (careful && !safe_read(u, body + (uint64_t)body_code, sizeof u)) return none;
+    if (!careful) memcpy(u, (const void *)(uintptr_t)(body + (uint64_t)body_code), sizeof u);
+    return (struct bytecodes){body + body_bytes, u[0], u[1], u[2], u[3]};
 }

@@ -15,7 +15,13 @@ bool scopes_init(void); // after vm_load; false: this JVM keeps them in a way th
 // pc is in the code blob of an nmethod that has a frame on the calling thread's stack. How many methods, the innermost
 // first; 0: not understood, or more than most.
 int scopes_at(uint64_t blob, uint64_t pc, bool careful, struct scope *to, int most);
-// Where the bytecodes of a method begin that is on the calling thread's stack. 0: not there. bytes: how many it has.
-uint64_t scopes_bytecodes(uint64_t method, bool careful, uint16_t *bytes);
+// Where the bytecodes of a method begin that is on the calling thread's stack, and what else tells methods apart that
+// lie at the same address one after the other: how many bytecodes, indices of name and signature, number in its class.
+// begin 0: not there.
+struct bytecodes {
+    uint64_t begin;
+    uint16_t bytes, name, signature, number;
+};
+struct bytecodes scopes_bytecodes(uint64_t method, bool careful);
 
 #endif
