@@ -1,5 +1,5 @@
 // Command sites models a tracker of allocation sites by class (ASC of VEE'10) on recordings with exact sites: a class
-// of its own for each site that allocates a class, so that the class pointer says the site. No unmodified JVM can do it.
+// of its own for each site that allocates a class, so that the class pointer says the site. No unmodified JVM does it.
 // `go run ./bench/sites RECORDING...` prints, for the live objects after the last collection of each, how many classes
 // have objects with a site, how many classes the tracker adds, and how many of these suffice for 90 and 99 % of them.
 //
