@@ -17,8 +17,8 @@ var stacksSum = regexp.MustCompile(
 
 var composedSum = regexp.MustCompile(`sampled stacks: (\d+) composed; learnt from (\d+), of which (\d+) differed`)
 
-// TestKnownStacks compares each stack that the probe knows or composes with what the JVM says: of interpreted, compiled,
-// deoptimised and unloaded code. -Xcheck:jni has nothing to say.
+// TestKnownStacks compares each stack that the probe knows or composes with what the JVM says: of interpreted,
+// compiled, deoptimised and unloaded code. -Xcheck:jni has nothing to say.
 func TestKnownStacks(t *testing.T) {
 	t.Parallel()
 	lib, err := probe.Library()
