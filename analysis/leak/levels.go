@@ -222,11 +222,13 @@ func (h *detector) class(r *heap.Symbols, c *candidate, near *history.Series) bo
 	l := &h.levels
 	objects, v := l.of(r, c.key.Class)
 	at := l.at
-	if !h.late { // the first count is that of the start
+	p, ok := h.classGrows(at, v)
+	if !ok && !h.late { // the first count is that of the start
 		at, v = slices.Insert(slices.Clone(at), 0, h.From), slices.Insert(v, 0, 0)
 		objects = slices.Insert(objects, 0, 0)
+		p, ok = h.classGrows(at, v)
+		p *= 2
 	}
-	p, ok := h.classGrows(at, v)
 	n, mid := len(at), middle(at)
 	if !ok || objects[n-1]-objects[0] < leastObjects {
 		return false
