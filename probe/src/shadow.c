@@ -144,12 +144,14 @@ static uint32_t take_kept(uint64_t a) {
     return site;
 }
 
+static bool in_heap(uint64_t a) { return a - (uint64_t)vm.heap_base < vm.heap_bytes; }
+
 // Of memory that was evacuated.
 static void keep_moved(uint64_t lo, uint64_t hi) {
     for (uint64_t a = next_kept(lo, hi); a < hi; a = next_kept(a + 8, hi)) {
         const uint64_t mark = rd64((void *)a), to = mark & ~7ull;
         const uint32_t site = take_kept(a);
-        if ((mark & 3) == 3 && to != a && to - (uint64_t)vm.heap_base < vm.heap_bytes) keep_site(to, site);
+        if ((mark & 3) == 3 && to != a && in_heap(to)) keep_site(to, site);
     }
 }
 
@@ -219,7 +221,7 @@ static uint32_t site_outside(uint32_t len, const struct named *t, uint32_t now) 
 // compact header has its class there alone.
 static bool is_copy(int lay, uint64_t a, uint64_t mark) {
     const uint64_t to = mark & ~7ull;
-    if (to == a || to - (uint64_t)vm.heap_base >= vm.heap_bytes - 16) return false;
+    if (to == a || !in_heap(to) || !in_heap(to + 15)) return false;
     const uint64_t there = rd64((void *)to);
     return (there & 3) != 3 && word_at(lay, to, there) == word_at(lay, a, mark);
 }
@@ -247,7 +249,7 @@ static void range(int lay, struct sited *s, uint64_t lo, uint64_t hi) {
         uint32_t site = site_at(s, a + bytes, o->type, word_at(lay, a, mark), now);
         if (!site && (mark & 3) == 3 && len >= SHADOW_LARGE)
             site = site_outside(len, name_of(o->type & TYPE_MASK, word_at(lay, a, mark)), now);
-        if ((mark & 3) == 3) keep_site(mark & ~7ull, site);
+        if ((mark & 3) == 3 && in_heap(mark & ~7ull)) keep_site(mark & ~7ull, site);
         if (site && (mark & 3) == 3 && stamps_are_on() && is_copy(lay, a, mark)) stamp(mark & ~7ull, site);
         if (site && (mark & 3) == 3 && s->each && s->records < HC_MAX_RECORDS && s->e->end - s->e->p >= TOKEN) {
             const uint64_t to = WORD(mark & ~7ull);
