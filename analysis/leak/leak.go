@@ -47,11 +47,11 @@ type Verdict struct {
 	Site   []sites.StackFrame `json:"site"`
 	SiteID string             `json:"site_id"` // the same in other runs and builds: a hash of class and methods
 	// innermost frame of the application: the line that can be changed
-	Place      sites.StackFrame `json:"place"`
-	Members    []Member         `json:"members"` // all sites of the data structure, most bytes first
+	Place   sites.StackFrame `json:"place"`
+	Members []Member         `json:"members"` // all sites of the data structure, most bytes first
 	// of a site that is one frame, as `--sites exact` gives it: who calls it most, by samples that end in this frame
-	Callers *Callers `json:"callers,omitempty"`
-	Confidence float64          `json:"confidence"`
+	Callers    *Callers `json:"callers,omitempty"`
+	Confidence float64  `json:"confidence"`
 	// median of the slopes between all pairs of points
 	BytesPerSecond float64 `json:"bytes_per_second"`
 	// 95 % interval of the trend (Sen) and of sampling
