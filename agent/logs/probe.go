@@ -61,6 +61,9 @@ var Probe = []ProbeLine{
 	{info, "sampled stacks: %llu of %llu that were compared differed from the JVM's; it is asked for all from now on",
 		"The probe reads most stacks of sampled allocations itself, and compares some with what the JVM says. " +
 			"Sampling costs more from here on.", "report it as a defect"},
+	{info, "sampled stacks: %llu of %llu that the JVM described were not as read here; it is asked for each new one",
+		"The probe composes new stacks from what the JVM's compilers write down, and compares this with what the JVM " +
+			"says. Sampling costs more from here on.", "report it as a defect"},
 	{info, "exact sites: off: the JVM does not let its classes be changed",
 		"The JVM refuses the JVMTI capability to retransform classes.", ""},
 	{info, "exact sites: off: %s",
@@ -94,6 +97,7 @@ var Probe = []ProbeLine{
 		"Another process changed the file of the shared ring, or its file system is full.",
 		"keep other processes away from the folder for shared rings"},
 	{debug, "collection %llu could not be read: %s (at %#llx)", oracle, ""},
+	{debug, "sampled stacks: %llu composed; learnt from %llu, of which %llu differed", oracle, ""},
 	{debug, "sampled stacks: %llu known, %llu new, %llu not read here; compared %llu, differed %llu", oracle, ""},
 	{debug, "proven sites: %llu rounds, %u classes, %llu bodies, %llu sites, %llu not understood; CPU %llu us, " +
 		"longest slice %llu us", oracle, ""},
