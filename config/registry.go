@@ -42,8 +42,8 @@ var Groups = []Group{
 			Help: "Record JDK versions between the tested ones, if a self-check passes. Newer JDKs need no setting."},
 		{Key: "sites", Kind: Choice, Choices: []string{"sampled", "exact", "hash"}, Placeholder: "SOURCE",
 			Default: "sampled", Reload: NextAttach,
-			Help: "Where sites come from: sampled, or exact (experimental: sets depth full and changes the bytecode " +
-				"of all classes), or hash (exact, and written to the heap as identity hashes).",
+			Help: "Where sites come from: sampled, exact (experimental: sets depth full and changes the bytecode of " +
+				"all classes), or hash (exact, and written to the heap as identity hashes).",
 			More: "A JVM that runs already has to compile its code anew after that. Only JDK 17 and later with " +
 				"Serial, Parallel or G1, on Linux. With hash, sites outlive full collections: each object that " +
 				"survives gets an identity hash that says its site. Full collections then take longer, and it needs " +

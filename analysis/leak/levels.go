@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/heap"
@@ -15,9 +14,10 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// A collection of old space leaves what lives, and heap states count it by type exactly. Of a site there are samples
-// only, and of a leak that shares its site with much that dies they are too few. So where a site has most of what its
-// class gained, the class shows whether it grows steadily.
+// Heap states count objects by type exactly, where of a site there are samples only. Of a leak that shares its site with
+// much that dies they are too few. So where a site has most of what its class gained, the class shows whether it grows
+// steadily. Counts after a full collection are of what lives. After a remark of G1 they hold garbage of old space until
+// its region is collected, so the ages of samples have to agree.
 
 const (
 	mostLevels  = 48  // collections of old space whose counts are kept
@@ -179,7 +179,7 @@ func (h *detector) classes(x *heads, all []candidate) []candidate {
 			continue
 		}
 		c := candidate{key: k, s: h.Sites[k]}
-		if !h.class(x.r, &c, h.Sum(at[head])) {
+		if !h.class(x.r, &c, at[head]) {
 			continue
 		}
 		if i := slices.IndexFunc(all, func(o candidate) bool { return o.members == nil && o.key == k }); i < 0 {
@@ -216,9 +216,9 @@ func (h *detector) heapRate() float64 {
 	return max(0, sum(l.types[n])-sum(l.types[0])) / (l.at[n] - l.at[0])
 }
 
-// class judges a class by its counts, and by the ages of the objects from the place where its objects are allocated,
-// which show whether they stay.
-func (h *detector) class(r *heap.Symbols, c *candidate, near *history.Series) bool {
+// class judges a class by its counts, and by the ages of the objects from the sites near the one where its objects are
+// allocated, which show whether they stay.
+func (h *detector) class(r *heap.Symbols, c *candidate, near []sites.Key) bool {
 	l := &h.levels
 	objects, v := l.of(r, c.key.Class)
 	at := l.at
@@ -237,9 +237,10 @@ func (h *detector) class(r *heap.Symbols, c *candidate, near *history.Series) bo
 		h.like(softReferences, float64(objects[n-1]-objects[0]), at[n-1]-at[0], math.Inf(1)) {
 		return false
 	}
-	old := h.ages(near, at[n-1])
+	s := h.Sum(near)
+	old := h.ages(s, at[n-1])
 	turned, known := old.turnover()
-	if (turned || !known) && h.keepsAge(near) {
+	if (turned || !known) && h.keepsAge(s) {
 		return false
 	}
 	c.byCounts(p, objects, mid)

@@ -28,25 +28,32 @@ func TestExactSites(t *testing.T) {
 			t.Parallel()
 			p := program{major: c.major, gc: c.gc, heap: "64m", main: "Exact", args: []string{"30000000"}, opts: c.opts,
 				flags: []string{"--sites", "exact", "--overhead-cpu", "0"}, limit: "12MiB"} // the ring rotates
-			r := p.start(t)
-			r.finish(t)
-			if out := r.stdout.String(); !strings.HasSuffix(strings.TrimSpace(out), "done") ||
-				strings.Contains(out+r.stderr.String(), "WARNING in native") {
-				t.Fatalf("%s%s", out, r.stderr.String())
-			}
-			dir := r.recorded(t).dir
-			verify(t, dir, 1)
-			right, wrong, all := exactSites(t, dir)
-			t.Logf("%d of %d right, %d wrong; %s", right, all, wrong, tail(r.stderr.String()))
+			r, right, wrong, all := p.exact(t)
 			if wrong > 0 || right < all/3 {
 				t.Errorf("%d right and %d wrong of %d", right, wrong, all)
 			}
 			// The first file is gone, so reading has begun at a sync point.
-			if files, _ := filepath.Glob(filepath.Join(dir, "00000001.hcr")); len(files) > 0 {
-				t.Errorf("%s: the ring has not rotated", dir)
+			if files, _ := filepath.Glob(filepath.Join(r.recorded(t).dir, "00000001.hcr")); len(files) > 0 {
+				t.Error("the ring has not rotated")
 			}
 		})
 	}
+}
+
+// exact runs a program that ends with "done", and gives what exactSites says of its recording.
+func (p *program) exact(t *testing.T) (r *running, right, wrong, all uint64) {
+	t.Helper()
+	r = p.start(t)
+	r.finish(t)
+	if out := r.stdout.String(); !strings.HasSuffix(strings.TrimSpace(out), "done") ||
+		strings.Contains(out+r.stderr.String(), "WARNING in native") {
+		t.Fatalf("%s%s", out, r.stderr.String())
+	}
+	dir := r.recorded(t).dir
+	verify(t, dir, 1)
+	right, wrong, all = exactSites(t, dir)
+	t.Logf("%d of %d right, %d wrong; %s", right, all, wrong, tail(r.stderr.String()))
+	return r, right, wrong, all
 }
 
 // TestHashSites: with `--sites hash` sites outlive full collections, in identity hashes, which stay the same for the
@@ -59,7 +66,7 @@ func TestHashSites(t *testing.T) {
 		gc    string
 		opts  []string
 	}
-	// Where Parallel gives back what it emptied, one state and all sites are lost until the next full collection.
+	// Where Parallel gives back what it emptied, that state is lost, and all sites until two collections later.
 	parallel := []string{"-Xcheck:jni", "-XX:-UseAdaptiveSizePolicy"}
 	for _, c := range parts(t, pair{17, "Parallel", parallel}, pair{17, "G1", nil},
 		pair{25, "Serial", nil}, pair{25, "G1", []string{"-XX:+UseCompactObjectHeaders"}}) {
@@ -67,16 +74,7 @@ func TestHashSites(t *testing.T) {
 			t.Parallel()
 			p := program{major: c.major, gc: c.gc, heap: "64m", main: "Exact", args: []string{"6000000", "3"},
 				opts: c.opts, flags: []string{"--sites", "hash", "--overhead-cpu", "0"}, limit: "64MiB"}
-			r := p.start(t)
-			r.finish(t)
-			if out := r.stdout.String(); !strings.HasSuffix(strings.TrimSpace(out), "done") ||
-				strings.Contains(out+r.stderr.String(), "WARNING in native") {
-				t.Fatalf("%s%s", out, r.stderr.String())
-			}
-			dir := r.recorded(t).dir
-			verify(t, dir, 1)
-			right, wrong, all := exactSites(t, dir)
-			t.Logf("%d of %d right, %d wrong; %s", right, all, wrong, tail(r.stderr.String()))
+			r, right, wrong, all := p.exact(t)
 			if wrong > all/1000 || right < all/3 {
 				t.Errorf("%d right and %d wrong of %d", right, wrong, all)
 			}
