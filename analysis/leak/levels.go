@@ -14,9 +14,9 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// Heap states count objects by type exactly, where of a site there are samples only. Of a leak that shares its site with
-// much that dies they are too few. So where a site has most of what its class gained, the class shows whether it grows
-// steadily. Counts after a full collection are of what lives. After a remark of G1 they hold garbage of old space until
+// Heap states count objects by type exactly, where of a site there are samples only. Of a leak that shares its site
+// with much that dies they are too few. So where a site has most of what its class gained, the class shows whether it
+// grows steadily. Counts after a full collection are of what lives. After a remark of G1 they hold garbage of old space until
 // its region is collected, so the ages of samples have to agree.
 
 const (
