@@ -16,8 +16,8 @@ import (
 
 // Heap states count objects by type exactly, where of a site there are samples only. Of a leak that shares its site
 // with much that dies they are too few. So where a site has most of what its class gained, the class shows whether it
-// grows steadily. Counts after a full collection are of what lives. After a remark of G1 they hold garbage of old space until
-// its region is collected, so the ages of samples have to agree.
+// grows steadily. Counts after a full collection are of what lives. After a remark of G1 they hold garbage of old space
+// until its region is collected, so the ages of samples have to agree.
 
 const (
 	mostLevels  = 48  // collections of old space whose counts are kept
