@@ -55,6 +55,7 @@ func (h *detector) candidates(r *heap.Symbols) []candidate {
 		}
 	}
 	for l, ks := range heads {
+		ks = h.ongoing(r, ks)
 		group(ks, false)
 		if l.method != "" {
 			l.bci, l.number = 0, 0
@@ -75,6 +76,62 @@ func (h *detector) candidates(r *heap.Symbols) []candidate {
 			cmp.Compare(a.key.Class.Loader, b.key.Class.Loader), cmp.Compare(len(a.members), len(b.members)))
 	})
 	return all
+}
+
+// endedSamples is how many samples a part of a line has at least that has ended, callersAsked how many callers of the
+// line tell its parts apart.
+const (
+	endedSamples = 5
+	callersAsked = 8
+)
+
+// ongoing leaves of the sites of a line those whose callers still call it: the others, as what a program reads in when
+// it starts, are no growth of the rest. If all have ended it leaves all.
+func (h *detector) ongoing(r *heap.Symbols, ks []sites.Key) []sites.Key {
+	above := make(map[sites.Key]uint64, len(ks)) // the frames that call it
+	for _, k := range ks {
+		above[k] = r.Frames[ownFrame(r, k.Frame)].Parent
+	}
+	left := h.stillCalled(r, slices.Clone(ks), above, callersAsked)
+	if len(left) == len(ks) || len(left) == 0 || h.Sum(left).Lasts() < minSamples {
+		return ks
+	}
+	return left
+}
+
+// stillCalled leaves out sites whose callers have ended, by ever more of these.
+func (h *detector) stillCalled(r *heap.Symbols, ks []sites.Key, above map[sites.Key]uint64, asked int) []sites.Key {
+	taken, last := 0.0, 0.0
+	for _, k := range ks {
+		taken, last = taken+h.Sites[k].Taken, max(last, h.Sites[k].Last)
+	}
+	if taken < endedSamples {
+		return ks
+	}
+	if h.quiet(taken, last, h.clockTime) && h.quiet(taken, last, h.AllocatedAt) {
+		if s := h.Sum(ks); s.Lasts() >= endedSamples && h.silent(s, h.clockTime) {
+			return nil
+		}
+	}
+	if len(ks) == 1 || asked == 0 {
+		return ks
+	}
+	type call struct {
+		method uint64
+		bci    int64
+	}
+	parts := map[call][]sites.Key{}
+	for _, k := range ks {
+		f := r.Frames[above[k]]
+		above[k] = f.Parent
+		c := call{f.Method, f.BCI}
+		parts[c] = append(parts[c], k)
+	}
+	var left []sites.Key
+	for _, part := range parts {
+		left = append(left, h.stillCalled(r, part, above, asked-1)...)
+	}
+	return left
 }
 
 // largestFirst sorts keys of sites by their live bytes.

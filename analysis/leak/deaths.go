@@ -15,9 +15,13 @@ import (
 // silent says whether a site has stopped to allocate, maybe after the last collection: it never did for half as long,
 // and of those that continue at lateRate chance makes one in a hundred do it. clock counts seconds, or bytes allocated.
 func (h *detector) silent(s *history.Series, clock func(float64) float64) bool {
-	end, last := clock(h.To), clock(s.Last)
-	quiet, before := end-last, last-clock(h.From)
-	return h.To-s.Last > 2*s.Pause && before > 0 && math.Exp(-lateRate*s.Taken*quiet/before) < 0.01
+	return h.To-s.Last > 2*s.Pause && h.quiet(s.Taken, s.Last, clock)
+}
+
+// quiet says whether so many samples, the last of them at a time, are too many for none to come since.
+func (h *detector) quiet(taken, last float64, clock func(float64) float64) bool {
+	since, before := clock(h.To)-clock(last), clock(last)-clock(h.From)
+	return before > 0 && math.Exp(-lateRate*taken*since/before) < 0.01
 }
 
 // maxHole is how many phases' births may be young at a time.
@@ -171,11 +175,11 @@ func (h *detector) swaps(c *candidate) bool {
 			continue
 		}
 		if holder == "" {
-			if holder = h.Holder(keys); holder == "" {
+			if holder = h.Holder(keys, 0); holder == "" {
 				return false
 			}
 		}
-		if h.Holder([]sites.Key{k}) != holder {
+		if h.Holder([]sites.Key{k}, 0) != holder {
 			continue
 		}
 		had, died = had+most, died+most-y.v[last]

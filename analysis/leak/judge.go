@@ -61,6 +61,7 @@ func (h *detector) judge(s *history.Series) growth {
 		g.p, g.why, g.refuted = 1, why, refutes(why)
 		if w := t[len(t)-1] - t[0]; w > 0 {
 			g.slope = g.grown / w
+			g.bySamples(max(1, g.samples-samples[0]))
 		}
 		return g
 	}
@@ -233,10 +234,9 @@ func (h *detector) chance(g *growth, s *history.Series, c *curve, at, v, samples
 		return
 	}
 	// Sampling: the growth is a sum over so many samples.
-	if k := max(1, ps[len(ps)-1]-ps[0]); k > 0 {
-		g.low = min(g.low, g.slope*stats.HalfChi2(0, k)/k)
-		g.high = max(g.high, g.slope*stats.HalfChi2(1, k+1)/k)
-	}
+	low, high := g.low, g.high
+	g.bySamples(max(1, ps[len(ps)-1]-ps[0]))
+	g.low, g.high = min(g.low, low), max(g.high, high)
 	// Of what began late the whole window would show too small a rate.
 	if since := c.t[len(c.t)-1] - (g.onset[0]+g.onset[1])/2; since > 0 && since < lateOnset*w && g.slope > 0 {
 		f := min(max(1, g.grown/since/g.slope), mostLate)
@@ -248,6 +248,11 @@ const (
 	lateOnset = 0.8 // share of the window since the onset of what began late
 	mostLate  = 5   // times as fast as over the whole window: less time than that shows no rate
 )
+
+// bySamples gives the interval of a rate that n samples show.
+func (g *growth) bySamples(n float64) {
+	g.low, g.high = g.slope*stats.HalfChi2(0, n)/n, g.slope*stats.HalfChi2(1, n+1)/n
+}
 
 // independent says how many births of a series count as such. Where nearly every object is a sample those of one event
 // of the program (a class is loaded, a page is compiled) are one.

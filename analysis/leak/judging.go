@@ -8,6 +8,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/ui"
 )
 
 const (
@@ -77,7 +78,7 @@ func (h *detector) byHolder(all []*structure) []*structure {
 	slices.SortStableFunc(all, func(a, b *structure) int { return cmp.Compare(b.slope, a.slope) })
 	by := map[string]*structure{}
 	return slices.DeleteFunc(all, func(s *structure) bool {
-		holder, _, ok := strings.Cut(string(h.Holder(s.keys)), ", then ")
+		holder, _, ok := strings.Cut(string(h.holderOf(s)), ", then ")
 		if !ok || strings.Contains(holder, "[]") {
 			return false
 		}
@@ -90,6 +91,17 @@ func (h *detector) byHolder(all []*structure) []*structure {
 		first.members, first.keys = append(first.members, s.members...), append(first.keys, s.keys...)
 		return true
 	})
+}
+
+// holderOf names what holds a structure: of what grows, what came after the first quarter of its growth. Its sites may
+// have other objects, as what a program reads in when it starts.
+func (h *detector) holderOf(s *structure) ui.Flow {
+	if s.fills {
+		return h.Holder(s.keys, 0)
+	}
+	from, end := (s.onset[0]+s.onset[1])/2, h.Times[len(h.Times)-1]
+	i, _ := slices.BinarySearch(h.Times, from+(end-from)/4)
+	return h.Holder(s.keys, h.spaces[i].gc)
 }
 
 // test judges all candidates. Of those that are not named, the second list has what grew.

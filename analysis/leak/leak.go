@@ -186,9 +186,9 @@ func (l *Report) Leaks() (n int) {
 type Options struct {
 	// MinGrowth is the share of the maximum heap a day below which growth is no verdict; DefaultMinGrowth by default.
 	MinGrowth float64
-	// Holder names what holds the objects of these sites, from a listing of references; "" if it is not known. nil:
-	// there is no listing.
-	Holder func([]sites.Key) ui.Flow
+	// Holder names what holds the objects of these sites that were born after collection since, or, where it knows few
+	// of those, all of them, from a listing of references; "" if it is not known. nil: there is no listing.
+	Holder func(keys []sites.Key, since uint64) ui.Flow
 	// Soft says of sites whether a listing of references shows that soft ones alone hold most of their objects. It may
 	// be nil.
 	Soft func([]sites.Key) bool

@@ -77,7 +77,7 @@ func TestByHolder(t *testing.T) {
 		"of many":   {[2]ui.Flow{"static A.m → [] → Node.value, then []", "static A.m → [] → Node.value, then []"}, 2},
 	} {
 		r, h := world(append(births(1, 8, forever), births(2, 4, forever)...), every(nil, []float64{50}))
-		h.Holder = func(keys []sites.Key) ui.Flow { return c.holders[keys[0].Frame-1] }
+		h.Holder = func(keys []sites.Key, _ uint64) ui.Flow { return c.holders[keys[0].Frame-1] }
 		l := h.Report(&r.Cursor)
 		if len(l.Verdicts) != c.want || l.Verdicts[0].Place.Method != "m1" {
 			t.Errorf("%s: %+v", name, l.Verdicts)
@@ -114,7 +114,7 @@ func TestSwaps(t *testing.T) {
 				s.Scale(c.each)
 			}
 		}
-		h.Holder = func(keys []sites.Key) ui.Flow {
+		h.Holder = func(keys []sites.Key, _ uint64) ui.Flow {
 			return map[uint64]ui.Flow{1: "static A.m → Map.table, then []", 2: c.holder}[keys[0].Frame]
 		}
 		l := h.Report(&r.Cursor)

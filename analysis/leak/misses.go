@@ -145,7 +145,7 @@ func (h *detector) partOf(x *heads, c *candidate, verdicts []told) int {
 	if h.Holder == nil || len(verdicts) == 0 {
 		return 0
 	}
-	own, _, within := strings.Cut(string(h.Holder(c.keys())), ", then ")
+	own, _, within := strings.Cut(string(h.Holder(c.keys(), 0)), ", then ")
 	for _, v := range verdicts {
 		if of, _, ok := strings.Cut(string(v.holder), ", then "); ok && within && of == own {
 			return v.number

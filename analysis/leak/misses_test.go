@@ -46,7 +46,7 @@ func TestPartOfVerdict(t *testing.T) {
 		}
 		h.Sites[of(order)].Allocated = 600e3
 		if c.holder {
-			h.Holder = func(ks []sites.Key) ui.Flow {
+			h.Holder = func(ks []sites.Key, _ uint64) ui.Flow {
 				if ks[0].Frame == cache {
 					return "static Web.OTHER, then [] → Node.key"
 				}

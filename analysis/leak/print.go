@@ -10,6 +10,9 @@ import (
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
+// virtualThreads is the name under which the probe puts the allocations of all virtual threads.
+const virtualThreads = "(virtual threads)"
+
 // headline answers whether the program leaks: what, where, how fast, since when and until when; else how small a leak
 // may be that would not be seen, or why nothing is known.
 func (l *Report) headline() ui.Flow {
@@ -196,7 +199,11 @@ func (v *Verdict) write(w io.Writer) {
 		ui.Paragraph(w, "    Confidence", 16, sure)
 	}
 	if v.Thread != "" {
-		ui.Paragraph(w, "    Thread", 16, ui.Flowf("%s", v.Thread))
+		name := ui.Flowf("%s", v.Thread)
+		if v.Thread == virtualThreads {
+			name = virtualThreads
+		}
+		ui.Paragraph(w, "    Thread", 16, name)
 	}
 	for i, m := range v.Members[:min(len(v.Members), 4)] {
 		if i == 0 {

@@ -324,17 +324,25 @@ func (l line) same(o line) bool {
 
 // own gives the program's own innermost line in a stack.
 func own(r *heap.Symbols, frame uint64) line {
-	f := frame
+	x, ok := r.Frames[ownFrame(r, frame)]
+	if !ok {
+		return line{stack: frame}
+	}
+	m := r.Methods[x.Method]
+	return line{class: trace.PrettySignature(m.Class), method: m.Name, sig: m.Sig, bci: x.BCI, number: m.Line(x.BCI)}
+}
+
+// ownFrame gives the program's own innermost frame in a stack, one that does not exist if it has none.
+func ownFrame(r *heap.Symbols, f uint64) uint64 {
 	for range sites.MaxFrames {
 		x, ok := r.Frames[f]
 		if !ok {
 			break
 		}
 		if m := r.Methods[x.Method]; !sites.Library(trace.PrettySignature(m.Class)) {
-			return line{class: trace.PrettySignature(m.Class), method: m.Name, sig: m.Sig, bci: x.BCI,
-				number: m.Line(x.BCI)}
+			return f
 		}
 		f = x.Parent
 	}
-	return line{stack: frame}
+	return 0
 }

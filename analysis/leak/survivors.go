@@ -27,6 +27,7 @@ const (
 	// if a map fills up, fadeAll the same of the last and the first, and fadeLeast how many collections show it
 	fadeEach, fadeAll = 0.92, 0.6
 	fadeLeast         = 8
+	outrunsChance     = 0.01 // how rarely so few of a site's samples come before a time, if they come as entries do
 	fadeMore          = 0.05 // share of a site's samples that may come later than the entries of its map
 )
 
@@ -157,7 +158,7 @@ func (h *detector) between(s *history.Series, c *curve) (grows, slows bool) {
 		return false, false
 	}
 	was, now := c.samples[mid], max(0, c.samples[last]-c.samples[mid])
-	if h.entriesSlow(s, c, c.t[mid]) {
+	if h.entriesSlow(s, c, c.t[mid], c.t[last]) {
 		return false, false
 	}
 	slows = true
@@ -237,8 +238,8 @@ func (h *detector) swept(i int) int {
 
 // entriesSlow says whether the entries of maps that came as fast as the objects of a site came clearly slower after a
 // time than before, by time and by the bytes that the program allocated. In a map of bounded keys ever more keys are
-// there already.
-func (h *detector) entriesSlow(s *history.Series, c *curve, at float64) bool {
+// there already. If the site's samples up to until came otherwise, the entries are of other maps.
+func (h *detector) entriesSlow(s *history.Series, c *curve, at, until float64) bool {
 	n := len(h.Times)
 	i, _ := slices.BinarySearch(h.Times, at)
 	if i == 0 || i >= n-1 {
@@ -251,11 +252,26 @@ func (h *detector) entriesSlow(s *history.Series, c *curve, at float64) bool {
 			begin, mid, end := clock(h.Times[0]), clock(h.Times[i]), clock(h.Times[n-1])
 			slow = slow && was > 0 && mid > begin && end > mid && now/(end-mid) < steady*was/(mid-begin)
 		}
-		if slow {
+		if slow && !h.outruns(c, v, h.Times[i], until) {
 			return true
 		}
 	}
 	return false
+}
+
+// outruns says whether more of a site's samples came between two times than if they had come as entries v did.
+func (h *detector) outruns(c *curve, v []float64, at, until float64) bool {
+	if until <= at {
+		return false
+	}
+	before := func(t, v []float64) (was, now float64) {
+		was = interpolate(t, v, at)
+		return was, max(0, interpolate(t, v, until)-was)
+	}
+	was, now := before(h.Times, v)
+	samples, more := before(c.t, c.samples)
+	was -= v[0]
+	return was > 0 && stats.BinomialAtMost(samples+more, samples, was/(was+now)) < outrunsChance
 }
 
 // entriesFade says whether the entries of maps that came as fast as the objects of a site come slower in each quarter

@@ -248,7 +248,7 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 		v.FullIn = &x
 	}
 	if h.Holder != nil {
-		v.Holder = v.outside(h.Holder(s.keys))
+		v.Holder = v.outside(h.holderOf(s))
 	}
 	v.What = ui.Flowf("%s %s", v.names(), place(v.Site))
 	if s.wide {

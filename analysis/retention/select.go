@@ -67,12 +67,19 @@ func (h *Heap) OfSite(v *heap.View, site string) []graph.Member {
 	})
 }
 
+// SampledMember is a sampled object with the number of the collection before which it was born.
+type SampledMember struct {
+	graph.Member
+	Birth uint64
+}
+
 // SampledBy gives all sampled objects of v by the frame that they were allocated in, as Sampled does.
-func (h *Heap) SampledBy(v *heap.View) map[uint64][]graph.Member {
-	out := map[uint64][]graph.Member{}
+func (h *Heap) SampledBy(v *heap.View) map[uint64][]SampledMember {
+	out := map[uint64][]SampledMember{}
 	v.EachSample(func(addr uint64, s *heap.Sample) {
 		if i, ok := h.Object(h.Graph.L.Base + addr*8); ok {
-			out[s.Frame] = append(out[s.Frame], graph.Member{Object: i, Weight: s.Weight * float64(h.Graph.Bytes(i))})
+			m := graph.Member{Object: i, Weight: s.Weight * float64(h.Graph.Bytes(i))}
+			out[s.Frame] = append(out[s.Frame], SampledMember{m, s.Birth})
 		}
 	})
 	return out

@@ -25,13 +25,13 @@ const (
 	mostOfClass = 0.8
 )
 
-// heldBy gives three functions of sites. The first names what holds most of what they allocated, by a reference listing
+// heldBy gives three functions of sites. The first names what holds most of what they allocated after a collection, by a reference listing
 // of a recording: the newest one after a collection whose state is known. In a storm there may be none: then the newest
 // one tells who holds all objects of the classes. It gives "" if there is no listing, if it cannot be read, or if
 // neither one holder has most of it nor holders that are alike. The second says whether soft references alone hold most
 // of what is reached of it. The third says by what means what holds them may drop some. The listing is read when the
 // first verdict asks.
-func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]sites.Key) ui.Flow,
+func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]sites.Key, uint64) ui.Flow,
 	soft func([]sites.Key) bool, evicts func([]sites.Key) ui.Flow) {
 	load := sync.OnceValues(func() (*retention.Heap, *heap.View) {
 		if s := settled(); s.view != nil {
@@ -62,7 +62,7 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]
 		return nil, nil
 	})
 	var found sampledBy // asked for each site of a recording
-	holder = func(keys []sites.Key) ui.Flow {
+	holder = func(keys []sites.Key, since uint64) ui.Flow {
 		h, v := load()
 		if h == nil {
 			return ""
@@ -74,7 +74,7 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]
 			}
 			return holderOfClasses(h, slices.Sorted(maps.Keys(classes)))
 		}
-		held := h.Graph.Holders(found.at(h, v, keys))
+		held := h.Graph.Holders(found.after(h, v, keys, since))
 		if len(held.Holders) > 0 && held.Holders[0].Share >= mostHeld {
 			return holderFlow(held.Holders[0].Text())
 		}
@@ -102,10 +102,35 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]
 }
 
 // sampledBy has the samples of a state that are in a reference listing, by frame.
-type sampledBy map[uint64][]graph.Member
+type sampledBy map[uint64][]retention.SampledMember
 
 // at gives those of sites, in the order of the listing.
-func (x *sampledBy) at(h *retention.Heap, v *heap.View, keys []sites.Key) (out []graph.Member) {
+func (x *sampledBy) at(h *retention.Heap, v *heap.View, keys []sites.Key) []graph.Member {
+	return members(x.of(h, v, keys))
+}
+
+// fewGrown is how many samples that came after a collection say more about what grows than all samples do, freshGone
+// how many collections before the listing the last of them came: what is in use at the moment is held in other ways.
+const (
+	fewGrown  = 5
+	freshGone = 2
+)
+
+// after gives those of sites that came after collection since, if there are enough.
+func (x *sampledBy) after(h *retention.Heap, v *heap.View, keys []sites.Key, since uint64) []graph.Member {
+	all := x.of(h, v, keys)
+	for _, until := range [...]uint64{h.About.GC - min(freshGone, h.About.GC), h.About.GC} {
+		some := slices.DeleteFunc(slices.Clone(all), func(m retention.SampledMember) bool {
+			return m.Birth <= since || m.Birth > until
+		})
+		if len(some) >= fewGrown {
+			return members(some)
+		}
+	}
+	return members(all)
+}
+
+func (x *sampledBy) of(h *retention.Heap, v *heap.View, keys []sites.Key) (out []retention.SampledMember) {
 	if *x == nil {
 		*x = h.SampledBy(v)
 	}
@@ -116,7 +141,15 @@ func (x *sampledBy) at(h *retention.Heap, v *heap.View, keys []sites.Key) (out [
 			out = append(out, (*x)[k.Frame]...)
 		}
 	}
-	slices.SortFunc(out, func(a, b graph.Member) int { return cmp.Compare(a.Object, b.Object) })
+	slices.SortFunc(out, func(a, b retention.SampledMember) int { return cmp.Compare(a.Object, b.Object) })
+	return out
+}
+
+func members(all []retention.SampledMember) []graph.Member {
+	out := make([]graph.Member, len(all))
+	for i, m := range all {
+		out[i] = m.Member
+	}
 	return out
 }
 
@@ -152,8 +185,8 @@ func holderOfClasses(h *retention.Heap, classes []string) ui.Flow {
 // ourWords are the parts of a holder's text that are not names from the recording: only their blanks break lines.
 var ourWords = regexp.MustCompile(`^static | → static | → … \d+ more references … → | → |, then | ×\d+|` +
 	`^class |, in other ways, each below \d+ %$| \((?:` + joined(references.StrengthNames[:]) + `)\)|` +
-	`^\(a word on a stack, perhaps a reference\) (?:→ )?|` +
-	`^\((?:` + joined(references.RootKindNames[:]) + `)(?: of thread)?\)? (?:→ )?|[^\\ ]"\) (?:→ )?`)
+	`^\(a word on a stack, perhaps a reference\)(?: |$)(?:→ )?|` +
+	`^\((?:` + joined(references.RootKindNames[:]) + `)(?: of thread)?\)?(?: |$)(?:→ )?|[^\\ ]"\) (?:→ )?`)
 
 // joined makes an alternative of names.
 func joined(names []string) string { return strings.Join(names, "|") }

@@ -239,8 +239,10 @@ func TestHolderFlow(t *testing.T) {
 		"(thread) → Thread.threadLocals, then []":        "(thread) → Thread.threadLocals, then []",
 		`(thread "a b") → Thread.x → A.y`:                `(thread "a\x20b") → Thread.x → A.y`,
 		`(thread "No leak found") Thread.x (soft) → A.y`: `(thread "No\x20leak\x20found") Thread.x (soft) → A.y`,
-		`(stack local of thread "a\") x") A.run:3`:       `(stack local of thread "a\")\x20x") A.run:3`,
-		"(JNI global) A.log → static A.x":                "(JNI global) A.log → static A.x",
+		"(a word on a stack, perhaps a reference)":       "(a word on a stack, perhaps a reference)",
+		"(stack local)": "(stack local)",
+		`(stack local of thread "a\") x") A.run:3`: `(stack local of thread "a\")\x20x") A.run:3`,
+		"(JNI global) A.log → static A.x":          "(JNI global) A.log → static A.x",
 		"static A.x → Node.next ×16 → … 9 more references … → A.y": "static A.x → Node.next ×16 → " +
 			"… 9 more references … → A.y",
 		"class A b, in other ways, each below 5 %": `class A\x20b, in other ways, each below 5 %`,
