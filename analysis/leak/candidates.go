@@ -108,8 +108,8 @@ func (h *detector) stillCalled(r *heap.Symbols, ks []sites.Key, above map[sites.
 	if taken < endedSamples {
 		return ks
 	}
-	if h.quiet(taken, last, h.clockTime) && h.quiet(taken, last, h.AllocatedAt) {
-		if s := h.Sum(ks); s.Lasts() >= endedSamples && h.silent(s, h.clockTime) {
+	if h.quiet(taken, last, h.clockTime) { // else a sum says it no better
+		if s := h.Sum(ks); s.Lasts() >= endedSamples && h.ended(s) {
 			return nil
 		}
 	}

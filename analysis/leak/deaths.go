@@ -18,6 +18,11 @@ func (h *detector) silent(s *history.Series, clock func(float64) float64) bool {
 	return h.To-s.Last > 2*s.Pause && h.quiet(s.Taken, s.Last, clock)
 }
 
+// ended says whether a series has ended by time and by the bytes that the program allocated.
+func (h *detector) ended(s *history.Series) bool {
+	return h.silent(s, h.clockTime) && h.silent(s, h.AllocatedAt)
+}
+
 // quiet says whether so many samples, the last of them at a time, are too many for none to come since.
 func (h *detector) quiet(taken, last float64, clock func(float64) float64) bool {
 	since, before := clock(h.To)-clock(last), clock(last)-clock(h.From)

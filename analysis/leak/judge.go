@@ -45,6 +45,7 @@ type growth struct {
 	refuted          bool       // its objects are known to be dropped, whatever its shape
 	why              why        // it is not named
 	queued           bool       // its older objects are dead, and it grows all the same
+	seeps            bool       // most of its objects die, and the others pile up
 	once             bool       // it lives, but nothing shows that it grew steadily between two floors
 	counts           [3]uint64  // of its class after the first, a middle and the last floor, if they say that it grows
 	alone            string     // the class, if it is named for these alone: what its objects hold is not in the bytes
@@ -54,6 +55,16 @@ type growth struct {
 // judge says how a series grows: with p 1 if it does not, or not all the time.
 func (h *detector) judge(s *history.Series) growth {
 	c := h.curve(s)
+	g := h.grows(s, &c)
+	if g.why == whyFills || g.why == whyStopped {
+		h.seeps(&g, s, &c)
+	}
+	return g
+}
+
+// grows is judge for a site with a curve, as far as most of what it allocates has one fate.
+func (h *detector) grows(s *history.Series, of *curve) growth {
+	c := *of
 	t, v, samples, floors, n := c.t, c.v, c.samples, c.floors, len(c.t)
 	kept, low := keptByFloors(v, floors), envelope(v)
 	g := growth{p: 1, floors: len(floors), samples: samples[n-1], survives: s.Weight(), grown: low[n-1] - low[0]}

@@ -127,7 +127,7 @@ func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 		if c.refuted {
 			refuted[c.key] = true
 		}
-		if c.members != nil && !c.wide && h.silent(c.s, h.clockTime) && h.silent(c.s, h.AllocatedAt) {
+		if c.members != nil && !c.wide && h.ended(c.s) {
 			for _, k := range c.members {
 				ended[k] = true
 			}

@@ -88,6 +88,7 @@ type Verdict struct {
 
 	counts string  // the class that ClassObjects are of
 	queued bool    // the older objects are dead
+	seeps  bool    // most of them are
 	once   bool    // it lives, but nothing shows that it grows further
 	evicts ui.Flow // by what means its collection may drop objects
 	seen   ui.Flow // what share of a suspect's growth is known to have lived, and since when

@@ -110,7 +110,7 @@ func (h *detector) structures(x *heads, named, others []candidate) (all []*struc
 		c := &others[i]
 		// What seems to fill up is of the same structure: that has room for more, as long as the rest of it grows.
 		part := c.why == whyChance || c.why == whyFills
-		if c.members != nil || c.refuted || !part || taken[c.key] || c.slope <= 0 {
+		if c.members != nil || c.refuted || !part || taken[c.key] || c.slope <= 0 || h.ended(c.s) {
 			continue
 		}
 		head := x.of(c.key.Frame)

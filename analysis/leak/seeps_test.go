@@ -1,0 +1,99 @@
+package leak
+
+import (
+	"math"
+	"testing"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// often are collections of old space every five seconds.
+func often() []float64 {
+	return []float64{10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 59}
+}
+
+// session gives each of n sessions for ever, the others 2 to 10 s.
+func session(n int) func(float64) float64 {
+	i := 0
+	return func(float64) float64 {
+		if i++; n > 0 && i%n == 0 {
+			return math.Inf(1)
+		}
+		return 2 + float64(i*7%9)
+	}
+}
+
+// TestSeeps demands that a site is a leak of which most objects die and the others pile up, and nothing else is.
+func TestSeeps(t *testing.T) {
+	rising := func(from, to float64) (out []object) { // times as many a second at the end
+		life := session(0)
+		for x, n := 0.0, 0; x < 60; n++ {
+			out = append(out, object{1, x, x + life(x)})
+			x += 1 / (from + (to-from)*x/60)
+		}
+		return out
+	}
+	fills := func(per float64, stays float64) (out []object) { // ever fewer keys are new, and few are dropped
+		for i := 1.0; ; i++ {
+			x := 60 * math.Pow(i/(per*60), 2)
+			if x >= 60 {
+				return out
+			}
+			dies := math.Inf(1)
+			if int(i)%10 >= int(10*stays) {
+				dies = x + 20
+			}
+			out = append(out, object{1, x, dies})
+		}
+	}
+	for name, c := range map[string]struct {
+		objects []object
+		want    int
+	}{
+		"one session in five stays":     {births(1, 20, session(5)), 1},
+		"all are closed":                {births(1, 20, session(0)), 0},
+		"all are closed, and more come": {rising(10, 30), 0},
+		"a cache that fills up":         {fills(10, 1), 0},
+		"the same, a few are dropped":   {fills(10, 0.8), 0},
+		"objects that live for 25 s":    {births(1, 10, lives(25)), 0},
+	} {
+		c.objects = append(c.objects, births(2, 20, lives(0.1))...) // what else the program does
+		r, h := world(c.objects, every(often(), nil))
+		l := h.Report(&r.Cursor)
+		if len(l.Verdicts) != c.want {
+			t.Errorf("%s: %+v, %+v", name, l.Verdicts, l.Misses)
+		}
+		if c.want > 0 && len(l.Verdicts) > 0 && (l.Verdicts[0].Kind != KindLeak || !l.Verdicts[0].seeps) {
+			t.Errorf("%s: %+v", name, l.Verdicts[0])
+		}
+	}
+}
+
+// TestEndedCallers demands that what a line made for a caller that has ended is no part of a leak from that line.
+func TestEndedCallers(t *testing.T) {
+	var objects []object
+	for i := range 60 { // what a program reads in at its start
+		objects = append(objects, object{1, float64(i) / 10, math.Inf(1)})
+	}
+	for _, o := range births(2, 1, forever) {
+		if o.born > 3 {
+			objects = append(objects, o)
+		}
+	}
+	objects = append(objects, births(3, 20, lives(0.1))...)
+	r, h := world(objects, every([]float64{20, 30, 40, 50, 58}, nil))
+	line := r.Methods[1]
+	for site, caller := range map[uint64]string{1: "start", 2: "request"} {
+		r.Methods[site+10] = trace.Method{ID: site + 10, Class: "Lshop/Web;", Name: caller}
+		r.Frames[site+10] = trace.Frame{ID: site + 10, Method: site + 10}
+		r.Frames[site] = trace.Frame{ID: site, Parent: site + 10, Method: line.ID}
+	}
+	l := h.Report(&r.Cursor)
+	if len(l.Verdicts) != 1 {
+		t.Fatalf("%+v, %+v", l.Verdicts, l.Misses)
+	}
+	v := l.Verdicts[0] // 1 sample/s of 500 objects of 1000 bytes
+	if v.Kind != KindLeak || v.BytesPerSecond < 400e3 || v.BytesPerSecond > 600e3 || v.LiveSamples > 60 {
+		t.Errorf("%+v", v)
+	}
+}
