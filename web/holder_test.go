@@ -25,7 +25,7 @@ func TestHolder(t *testing.T) {
 		return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
 	}, Leaks: func() (leak.Options, func()) {
 		return leak.Options{MinGrowth: leak.DefaultMinGrowth,
-			Holder: func([]sites.Key) ui.Flow { return holder }}, func() {}
+			Holder: func([]sites.Key, uint64) ui.Flow { return holder }}, func() {}
 	}})
 	h := httptest.NewServer(s)
 	t.Cleanup(func() { s.Close(); h.Close() })
