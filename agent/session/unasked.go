@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -29,6 +30,9 @@ const (
 	// firstListing is the age of a recording whose interval grows at its first listing, refusedAgain the least time
 	// between a request that was refused and the next one.
 	firstListing, refusedAgain = 30 * time.Second, time.Minute
+	// roomAgain is the time from a request for which the probe had too little memory to the next one, for which it has
+	// more; so many times in a row at most.
+	roomAgain, lackedMost = 2 * time.Second, 2
 )
 
 // incident is one that waits for its listings.
@@ -55,6 +59,7 @@ type unasked struct {
 	full      bool          // one is due because the heap is nearly full
 	fullKnown bool          // there is one of the heap when it was
 	scheduled uint32        // ticket of the newest that was due
+	lacked    int           // the newest of these in a row that lacked room
 	spent     uint64        // what those took, ns: the overhead budget counts them
 }
 
@@ -99,6 +104,10 @@ func (u *unasked) answer(ticket uint32, a answer) {
 	}
 	if ticket == u.scheduled {
 		u.spent += a.got.StopNS
+		var refused *RefusedError
+		if u.lacked++; !errors.As(a.err, &refused) || refused.Why != lackedRoom {
+			u.lacked = 0
+		}
 	}
 	u.fullKnown = u.fullKnown || u.full && x.Why == ""
 	u.full = false
@@ -211,7 +220,8 @@ func (s *Session) listReferences(h *shmring.Status, now time.Time) {
 	}
 }
 
-// schedule sets when the first listing is due, or a later one that was refused: in an eighth of the interval.
+// schedule sets when the first listing is due, or a later one that was refused: in an eighth of the interval, or soon
+// where the probe needs more memory.
 func (s *Session) schedule(now time.Time, every time.Duration) {
 	u := &s.refs.unasked
 	if every != u.every { // a reload
@@ -224,6 +234,10 @@ func (s *Session) schedule(now time.Time, every time.Duration) {
 		u.next = s.in.began.Add(firstListing)
 	case u.next.IsZero(): // not at the same time in all JVMs of an agent
 		u.next = now.Add(every/2 + rand.N(every/2))
+	case u.ticket == u.scheduled && u.answered && u.lacked > 0 && u.lacked <= lackedMost:
+		if again := u.asked.Add(roomAgain); again.Before(u.next) {
+			u.next = again
+		}
 	case every > 0 && u.ticket == u.scheduled && u.answered && u.newest.Why != "":
 		if again := u.asked.Add(max(every/8, refusedAgain)); again.Before(u.next) {
 			u.next = again

@@ -191,3 +191,30 @@ func TestOneIncidentWaits(t *testing.T) {
 		}
 	}
 }
+
+// TestLackedRoomAgain demands that a listing that was due and lacked memory is asked for again soon, two times in a row at
+// most.
+func TestLackedRoomAgain(t *testing.T) {
+	began := time.Unix(1e9, 0)
+	s := &Session{in: stream{began: began}}
+	u := &s.refs.unasked
+	var at []string
+	for now := began; now.Sub(began) < 50*time.Second; now = now.Add(time.Second) {
+		s.schedule(now, -1)
+		if u.next.IsZero() || now.Before(u.next) {
+			continue
+		}
+		at = append(at, now.Sub(began).String())
+		u.ticket++
+		u.scheduled, u.asked, u.answered = u.ticket, now, false
+		u.taken(now, began, -1)
+		u.answer(u.ticket, answer{err: &RefusedError{Why: lackedRoom}})
+	}
+	if got := strings.Join(at, " "); got != "30s 32s 34s 45s" {
+		t.Error(got)
+	}
+	u.answer(u.ticket, answer{})
+	if u.lacked != 0 {
+		t.Errorf("%d lacked room after one was taken", u.lacked)
+	}
+}

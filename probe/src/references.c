@@ -30,7 +30,10 @@ static PER_RECORDING bool began;
 static PER_RECORDING struct {
     uint64_t used, tokens, slots, ns;
 } last;
-static PER_RECORDING uint32_t shortage; // listings in a row that did not fit
+// What the newest that did not fit had room for; 0: the newest fitted.
+static PER_RECORDING struct {
+    uint64_t tokens, slots;
+} lacked;
 static PER_RECORDING struct area *areas;
 
 enum { DEFAULT_MS = 250, PAGE = 4096 };
@@ -62,14 +65,17 @@ struct sizes {
     uint64_t tokens, slots, parts, all, populated;
 };
 
-// The first time: what objects of 32 bytes with references in most of their words take.
+// The first time: what objects of 32 bytes with references in most of their words take. Later: as much more as there is
+// more in use, and never less. What was in use before may have been garbage with few references.
 static struct sizes sizes_for(uint64_t used) {
     struct sizes z;
     const bool k = known(used);
-    const uint64_t grown = k ? used / (last.used >> 10) + 256 : 0; // in 1/1024, a quarter more
+    uint64_t grown = k ? used / (last.used >> 10) + 256 : 0; // in 1/1024, a quarter more
+    if (grown < 1024 + 256) grown = 1024 + 256;
     z.tokens = (k ? (last.tokens >> 10) * grown : used / 12) + (1 << 20);
     z.slots = (k ? (last.slots >> 10) * grown : used / 9) + (1 << 20);
-    for (uint32_t i = 0; i < shortage && i < 4; i++) z.tokens += z.tokens / 2, z.slots += z.slots / 2;
+    if (z.tokens < 2 * lacked.tokens) z.tokens = 2 * lacked.tokens;
+    if (z.slots < 2 * lacked.slots) z.slots = 2 * lacked.slots;
     z.tokens = paged(z.tokens), z.slots = paged(4 * z.slots) / 4;
     z.parts = heapmap()->areas() + z.tokens / REF_PART_TOKENS + z.slots / REF_PART_SLOTS + 1024;
     z.populated = z.tokens + 4 * z.slots + REF_ROOTS * sizeof(struct refroot) + (8 << 20);
@@ -169,7 +175,7 @@ static void take(JNIEnv *jni, uint32_t ticket, uint64_t most) {
         refroots_stop(jni, &s);
         explain(r, &s, most, why);
         ok = !why[0];
-        shortage = r->full ? shortage + 1 : ok ? 0 : shortage;
+        if (r->full || ok) lacked.tokens = ok ? 0 : z.tokens, lacked.slots = ok ? 0 : z.slots;
         about.epoch = s.epoch, about.begin = s.begin, about.walk = s.walk, about.all = s.all;
         if (ok) {
             last.used = used, last.tokens = r->tokens, last.slots = r->slots, last.ns = s.all;
