@@ -33,6 +33,9 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 	}
 	h.scale(r, named, others)
 	structures := h.byHolder(h.structures(heads, named, others))
+	for _, s := range structures {
+		h.settle(s)
+	}
 	fills := h.fills(r, heads)
 	structures = slices.DeleteFunc(structures, func(s *structure) bool {
 		return slices.ContainsFunc(fills, func(f *structure) bool { return f.head == s.head })
@@ -70,7 +73,7 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 
 // byHolder joins structures that one object holds, such as the table of a map: they are one data structure, wherever
 // their parts are allocated. The fastest gives it its name. A path to the holder that leads through an array does not
-// say which object it is.
+// say which object it is. One that goes along a linked list ends at any of its nodes: where it begins says it.
 func (h *detector) byHolder(all []*structure) []*structure {
 	if h.Holder == nil || len(all) < 2 {
 		return all
@@ -78,7 +81,7 @@ func (h *detector) byHolder(all []*structure) []*structure {
 	slices.SortStableFunc(all, func(a, b *structure) int { return cmp.Compare(b.slope, a.slope) })
 	by := map[string]*structure{}
 	return slices.DeleteFunc(all, func(s *structure) bool {
-		holder, _, ok := strings.Cut(string(h.holderOf(s)), ", then ")
+		holder, ok := together(h.holderOf(s))
 		if !ok || strings.Contains(holder, "[]") {
 			return false
 		}
@@ -91,6 +94,27 @@ func (h *detector) byHolder(all []*structure) []*structure {
 		first.members, first.keys = append(first.members, s.members...), append(first.keys, s.keys...)
 		return true
 	})
+}
+
+// settle looks at all sites of a suspect as one: each may have too few samples to show that they live and that more
+// of them came between two floors.
+func (h *detector) settle(s *structure) {
+	if s.settled || len(s.keys) < 2 {
+		return
+	}
+	h.largestFirst(s.keys)
+	if g := h.judge(h.Sum(s.keys)); g.p <= significance && g.settled {
+		s.settled, s.once, s.queued, s.seeps, s.floors = true, false, g.queued, g.seeps, g.floors
+	}
+}
+
+// together gives the part of a holder's text that is the same for all that is in one data structure.
+func together(holder ui.Flow) (of string, ok bool) {
+	of, _, ok = strings.Cut(string(holder), ", then ")
+	if of, _, list := strings.Cut(of, " ×"); list {
+		return of, true
+	}
+	return of, ok
 }
 
 // holderOf names what holds a structure: of what grows, what came after the first quarter of its growth. Its sites may

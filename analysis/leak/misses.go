@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
@@ -145,9 +144,9 @@ func (h *detector) partOf(x *heads, c *candidate, verdicts []told) int {
 	if h.Holder == nil || len(verdicts) == 0 {
 		return 0
 	}
-	own, _, within := strings.Cut(string(h.Holder(c.keys(), 0)), ", then ")
+	own, within := together(h.Holder(c.keys(), 0))
 	for _, v := range verdicts {
-		if of, _, ok := strings.Cut(string(v.holder), ", then "); ok && within && of == own {
+		if of, ok := together(v.holder); ok && within && of == own {
 			return v.number
 		}
 	}
