@@ -204,29 +204,63 @@ func single(all []candidate) []candidate {
 }
 
 // scale lets no site grow by more than it has: the series are what samples stand for, and the figures of a state are
-// less where that is more than there is of a class (sites.State).
+// less where that is more than there is of a class (sites.State). Where it is less, a site has its share of the rest.
 func (h *detector) scale(r *heap.Cursor, named, others []candidate) {
 	if len(named)+len(others) == 0 || len(h.last) == 0 {
 		return
 	}
 	live := (&sites.State{Symbols: r.Symbols, Samples: slices.Collect(maps.Values(r.Live)), Types: h.last}).Tallies()
+	less := h.underestimated(r)
 	for _, all := range [...][]candidate{named, others} {
 		for i := range all {
 			c := &all[i]
-			has, stood := 0.0, 0.0
+			has, stood, more := 0.0, 0.0, 0.0
 			for _, k := range c.keys() {
 				if t := live[k]; t != nil {
 					figure, s := t.Bytes()
 					has, stood = has+figure, stood+s
+					more += figure * max(1, less[k.Class])
 				}
 			}
-			if stood <= 0 {
+			if stood <= 0 || has <= 0 {
 				continue
 			}
-			f := min(1, has/stood)
-			c.slope, c.low, c.high, c.grown = f*c.slope, f*c.low, f*c.high, min(f*c.grown, has)
+			f := min(1, has/stood) * more / has
+			c.slope, c.low, c.high, c.grown = f*c.slope, f*c.low, f*c.high, min(f*c.grown, more)
 		}
 	}
+}
+
+// mostLess bounds by how much samples are taken to be too few.
+const mostLess = 1.6
+
+// underestimated gives by how much more there is of a class than samples stand for, of what came after the first known
+// state: samples are chosen by chance, and what a thread allocates between two of them is not always counted. Of a
+// recording that began after its JVM it says nothing: then nobody knows what was there before.
+func (h *detector) underestimated(r *heap.Cursor) map[sites.Class]float64 {
+	if h.late || h.early == nil {
+		return nil
+	}
+	stood, exact := map[sites.Class]float64{}, map[sites.Class]float64{}
+	of := func(typ uint32) sites.Class { return sites.ClassOf(r.Symbols, typ).Folded() }
+	for s := range sites.ByID(maps.Values(r.Live)) {
+		if s.Birth > h.earlyAt {
+			stood[of(uint32(s.Type))] += s.Weight * float64(s.Size)
+		}
+	}
+	for id, n := range h.last {
+		x := float64(n.Bytes)
+		if id < len(h.early) {
+			x -= float64(h.early[id].Bytes)
+		}
+		if n.Objects > 0 {
+			exact[of(uint32(id))] += x
+		}
+	}
+	for c, n := range stood {
+		stood[c] = min(mostLess, exact[c]/max(n, 1))
+	}
+	return stood
 }
 
 // heapGrowth gives the growth of all that is known to live over the window, without what was dropped again, and what

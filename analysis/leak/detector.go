@@ -36,6 +36,8 @@ type detector struct {
 	last     []heap.Count  // the newest known state by type
 	spaces   []spaceUse    // after each collection
 	callers  sites.Callers // by samples; only where objects have a site of one frame
+	early    []heap.Count  // the first known state by type, after the collection
+	earlyAt  uint64        // with this number
 	levels   levels        // exact counts after collections of old space
 	full     *Full         // the heap was full
 	fullness trace.FullHeap
@@ -106,6 +108,9 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	}
 	if c.Known {
 		h.last = append(h.last[:0], r.Totals.PerType()...)
+		if h.early == nil {
+			h.early, h.earlyAt = slices.Clone(h.last), c.GC
+		}
 		h.levels.add(c, h.Times[i], h.last)
 		h.census(r, listed || c.Kind == trace.PauseFull || c.Kind == trace.PauseRemark)
 		h.containers(r, i)
