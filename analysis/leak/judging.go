@@ -125,7 +125,7 @@ func (h *detector) holderOf(s *structure) ui.Flow {
 	}
 	from, end := (s.onset[0]+s.onset[1])/2, h.Times[len(h.Times)-1]
 	i, _ := slices.BinarySearch(h.Times, from+(end-from)/4)
-	return h.Holder(s.keys, h.spaces[i].gc)
+	return h.Holder(s.keys, h.spaces[min(i, len(h.spaces)-1)].gc)
 }
 
 // test judges all candidates. Of those that are not named, the second list has what grew.

@@ -1,0 +1,158 @@
+// Command exhaustion measures how much longer a full heap takes to its OutOfMemoryError if the JVM is recorded: from
+// the first collection after which 85 % of the heap are in use to the last one, by the JVM's own log. Pairs of runs,
+// in turns, the recorded one first in every other pair.
+//
+//	go run ./bench/exhaustion [-pairs 15] [-jdk HOME] [-gc Serial] [-heap 96]
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// program registers 200 bytes beside 8 KB of garbage, until there is no memory.
+const program = `public class Fill {
+    static class Callback { Callback next; byte[] state = new byte[150]; }
+    static Callback first;
+    static volatile Object sink;
+
+    public static void main(String[] args) {
+        try {
+            while (true) {
+                Callback c = new Callback();
+                c.next = first;
+                first = c;
+                for (int i = 0; i < 8; i++) sink = new byte[1000];
+            }
+        } catch (OutOfMemoryError e) {
+            first = null;
+        }
+    }
+}
+`
+
+// full is the share of the heap that is in use from the first collection on that counts.
+const full = 0.85
+
+func main() {
+	pairs := flag.Int("pairs", 15, "pairs of runs: recorded and not")
+	home := flag.String("jdk", "/usr/lib/jvm/java-17-openjdk-amd64", "the JDK")
+	gc := flag.String("gc", "Serial", "the collector")
+	heap := flag.Int("heap", 96, "the heap, MiB")
+	flag.Parse()
+	if err := measure(*pairs, *home, *gc, *heap); err != nil {
+		fmt.Fprintln(os.Stderr, "exhaustion:", err)
+		os.Exit(1)
+	}
+}
+
+func measure(pairs int, home, gc string, heap int) error {
+	dir, err := os.MkdirTemp("", "heapcam-exhaustion.")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	source := filepath.Join(dir, "Fill.java")
+	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
+		return err
+	}
+	if out, err := exec.Command(filepath.Join(home, "bin", "javac"), "-d", dir, source).CombinedOutput(); err != nil {
+		return fmt.Errorf("javac: %w\n%s", err, out)
+	}
+	log, rec := filepath.Join(dir, "gc.log"), filepath.Join(dir, "rec")
+	java := []string{filepath.Join(home, "bin", "java"), "-XX:+Use" + gc + "GC", fmt.Sprintf("-Xmx%dm", heap),
+		fmt.Sprintf("-Xms%dm", heap), "-Xlog:gc:file=" + log + ":uptime", "-cp", dir, "Fill"}
+	recorded := append([]string{"bin/heapcam", "run", "--out", rec, "--"}, java...)
+	var ratios, plains, shares []float64
+	for i := range pairs {
+		var took [2]float64 // not recorded, recorded
+		for k := range 2 {
+			which := (i + k) % 2
+			if took[which], err = run([][]string{java, recorded}[which], log, heap); err != nil {
+				return err
+			}
+		}
+		share, err := cost(rec)
+		if err != nil {
+			return err
+		}
+		ratios, plains = append(ratios, took[1]/took[0]), append(plains, took[0])
+		shares = append(shares, share)
+		fmt.Printf("%2d: %.2f s, recorded %.2f s, ratio %.3f; heapcam's share of the run by its own clock %.1f %%\n", i+1,
+			took[0], took[1], took[1]/took[0], 100*share)
+		if err := os.RemoveAll(rec); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%s, %s, %d MiB, %d pairs: %.2f s from a full heap to the OutOfMemoryError; recorded %.3f times as long "+
+		"(median; half of the pairs %.3f to %.3f); share by the probe's clock %.1f %%\n", filepath.Base(home), gc, heap,
+		pairs, quantile(plains, 2), quantile(ratios, 2), quantile(ratios, 1), quantile(ratios, 3),
+		100*quantile(shares, 2))
+	return nil
+}
+
+// collection is a line of the log: seconds, and MiB in use after it.
+var collection = regexp.MustCompile(`(?m)^\[([\d.]+)s\] GC\(\d+\) Pause .*->(\d+)M\(\d+M\)`)
+
+// run gives how long the heap was full, in seconds.
+func run(args []string, log string, heap int) (float64, error) {
+	if err := os.Remove(log); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return 0, err
+	}
+	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	b, err := os.ReadFile(log)
+	if err != nil {
+		return 0, err
+	}
+	first, last := -1.0, 0.0
+	for _, m := range collection.FindAllStringSubmatch(string(b), -1) {
+		at, _ := strconv.ParseFloat(m[1], 64)
+		after, _ := strconv.ParseFloat(m[2], 64)
+		if last = at; first < 0 && after >= full*float64(heap) {
+			first = at
+		}
+	}
+	if first < 0 || last <= first {
+		return 0, fmt.Errorf("%s: the heap was never full", log)
+	}
+	return last - first, nil
+}
+
+// cost gives heapcam's share of a recording's time by its own clock.
+func cost(rec string) (float64, error) {
+	out, err := exec.Command("bin/heapcam", "cost", "--json", rec).Output()
+	if err != nil {
+		return 0, fmt.Errorf("heapcam cost: %w", err)
+	}
+	var r struct {
+		Total struct {
+			Span  float64 `json:"span_ns"`
+			Probe float64 `json:"probe_ns"`
+			Sync  float64 `json:"sync_ns"`
+			Walks float64 `json:"walks_ns"`
+			Taken float64 `json:"sampling_ns"`
+		} `json:"total"`
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		return 0, err
+	}
+	return (r.Total.Probe + r.Total.Sync + r.Total.Walks + r.Total.Taken) / r.Total.Span, nil
+}
+
+// quantile gives quartile q of v.
+func quantile(v []float64, q int) float64 {
+	v = slices.Clone(v)
+	slices.Sort(v)
+	return v[(len(v)-1)*q/4]
+}
