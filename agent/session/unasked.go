@@ -238,8 +238,12 @@ func (s *Session) schedule(now time.Time, every time.Duration) {
 		if again := u.asked.Add(roomAgain); again.Before(u.next) {
 			u.next = again
 		}
-	case every > 0 && u.ticket == u.scheduled && u.answered && u.newest.Why != "":
-		if again := u.asked.Add(max(every/8, refusedAgain)); again.Before(u.next) {
+	case u.ticket == u.scheduled && u.answered && u.newest.Why != "":
+		again := u.asked.Add(max(every/8, refusedAgain))
+		if every < 0 { // of an interval that grows: an eighth of what it is now
+			again = u.asked.Add(u.asked.Sub(s.in.began) / 8)
+		}
+		if again.Before(u.next) {
 			u.next = again
 		}
 	}

@@ -192,8 +192,8 @@ func TestOneIncidentWaits(t *testing.T) {
 	}
 }
 
-// TestLackedRoomAgain demands that a listing that was due and lacked memory is asked for again soon, two times in a row at
-// most.
+// TestLackedRoomAgain demands that a listing that was due and lacked memory is asked for again soon, two times in a
+// row, and then as one that was refused for another reason: after an eighth of the recording's age.
 func TestLackedRoomAgain(t *testing.T) {
 	began := time.Unix(1e9, 0)
 	s := &Session{in: stream{began: began}}
@@ -210,7 +210,7 @@ func TestLackedRoomAgain(t *testing.T) {
 		u.taken(now, began, -1)
 		u.answer(u.ticket, answer{err: &RefusedError{Why: lackedRoom}})
 	}
-	if got := strings.Join(at, " "); got != "30s 32s 34s 45s" {
+	if got := strings.Join(at, " "); got != "30s 32s 34s 39s 44s 45s" {
 		t.Error(got)
 	}
 	u.answer(u.ticket, answer{})
