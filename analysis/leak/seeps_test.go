@@ -97,3 +97,29 @@ func TestEndedCallers(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// TestCutOff demands that a leak is one, too, in a window whose begin is gone: what there was before it is no growth of
+// the window.
+func TestCutOff(t *testing.T) {
+	for name, c := range map[string]struct {
+		life func(float64) float64
+		kind string
+	}{"leak": {forever, KindLeak}, "cache that is full": {lives(15), ""}} {
+		var events []event
+		for _, e := range every([]float64{45, 58}, nil) {
+			if e.t >= 30 {
+				events = append(events, e)
+			}
+		}
+		objects := append(births(1, 8, c.life), births(2, 20, lives(0.1))...)
+		r, h := world(objects, events)
+		h.From = 29.5
+		l, kind := h.Report(&r.Cursor), ""
+		if len(l.Verdicts) > 0 {
+			kind = l.Verdicts[0].Kind
+		}
+		if kind != c.kind {
+			t.Errorf("%s: %+v, %+v", name, l.Verdicts, l.Misses)
+		}
+	}
+}

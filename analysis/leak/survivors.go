@@ -19,6 +19,8 @@ const (
 	turnedOver = 0.75
 	// asMany is the same in the null hypothesis of the test
 	asMany = 0.5
+	// cutOff is how long after its JVM a window begins whose begin is gone, in seconds
+	cutOff = 2
 	// slowChance is how rarely steady growth looks as if it slowed down
 	slowChance = 0.02
 	// steady is what share of the rate before the first of two floors there is between them, of what grows all the time
@@ -147,17 +149,20 @@ func (h *detector) between(s *history.Series, c *curve) (grows, slows bool) {
 	if n < 2 {
 		return false, false
 	}
-	last, from, mid := c.floors[n-1], h.beginOf(s), -1
+	last, from, mid, before := c.floors[n-1], h.beginOf(s), -1, 0.0
+	if h.From > cutOff { // of a recording whose begin is gone: what had come until then says nothing of a rate
+		from, before = max(from, c.t[0]), c.samples[0]
+	}
 	far := func(f int) float64 { return math.Abs(c.t[f] - (from+c.t[last])/2) }
 	for _, f := range c.floors[:n-1] {
 		if c.t[f] > from && c.t[last]-c.t[f] >= (c.t[last]-from)/4 && (mid < 0 || far(f) < far(mid)) {
 			mid = f
 		}
 	}
-	if mid < 0 || c.samples[mid] < minSamples {
+	if mid < 0 || c.samples[mid]-before < minSamples {
 		return false, false
 	}
-	was, now := c.samples[mid], max(0, c.samples[last]-c.samples[mid])
+	was, now := c.samples[mid]-before, max(0, c.samples[last]-c.samples[mid])
 	if h.entriesSlow(s, c, c.t[mid], c.t[last]) {
 		return false, false
 	}
