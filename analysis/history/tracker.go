@@ -217,7 +217,11 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 		h.clock.add(h.bornAt(s), s.Weight*float64(s.Size))
 	}
 	for _, s := range r.Resolved {
-		h.young[s.ID] = first{s: s, at: int32(i), t: h.bornAt(s)}
+		since := int32(i)
+		if s.Birth < h.first { // a sync point of a window whose begin is gone names it: it was there all the time
+			since = 0
+		}
+		h.young[s.ID] = first{s: s, at: since, t: h.bornAt(s)}
 		h.site(r.Symbols, s).survived(s.Birth)
 	}
 	h.forsake(r, int32(i))

@@ -62,10 +62,9 @@ func (h *detector) judge(s *history.Series) growth {
 	return g
 }
 
-// grows is judge for a site with a curve, as far as most of what it allocates has one fate.
+// grows is judge for a site with a curve, as far as what it allocates lives and dies alike.
 func (h *detector) grows(s *history.Series, of *curve) growth {
-	c := *of
-	t, v, samples, floors, n := c.t, c.v, c.samples, c.floors, len(c.t)
+	c, t, v, samples, floors, n := *of, of.t, of.v, of.samples, of.floors, len(of.t)
 	kept, low := keptByFloors(v, floors), envelope(v)
 	g := growth{p: 1, floors: len(floors), samples: samples[n-1], survives: s.Weight(), grown: low[n-1] - low[0]}
 	no := func(why why) growth {

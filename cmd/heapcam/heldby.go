@@ -25,12 +25,12 @@ const (
 	mostOfClass = 0.8
 )
 
-// heldBy gives three functions of sites. The first names what holds most of what they allocated after a collection, by a reference listing
-// of a recording: the newest one after a collection whose state is known. In a storm there may be none: then the newest
-// one tells who holds all objects of the classes. It gives "" if there is no listing, if it cannot be read, or if
-// neither one holder has most of it nor holders that are alike. The second says whether soft references alone hold most
-// of what is reached of it. The third says by what means what holds them may drop some. The listing is read when the
-// first verdict asks.
+// heldBy gives three functions of sites. The first names what holds most of what they allocated after a collection, by
+// a reference listing of a recording: the newest one after a collection whose state is known. In a storm there may be
+// none: then the newest one tells who holds all objects of the classes. It gives "" if there is no listing, if it
+// cannot be read, or if neither one holder has most of it nor holders that are alike. The second says whether soft
+// references alone hold most of what is reached of it. The third says by what means what holds them may drop some. The
+// listing is read when the first verdict asks.
 func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]sites.Key, uint64) ui.Flow,
 	soft func([]sites.Key) bool, evicts func([]sites.Key) ui.Flow) {
 	load := sync.OnceValues(func() (*retention.Heap, *heap.View) {
