@@ -71,6 +71,8 @@ var Probe = []ProbeLine{
 	{info, "exact sites: %llu classes with %llu sites in %llu methods; left as they are: %llu methods, %llu classes " +
 		"that were not understood, %llu that the JVM refused; CPU %llu ms; %llu objects, %llu of another type",
 		"What was rewritten for `--sites exact`, and how many survivors have a site because of it.", ""},
+	{info, "exact sites: %llu classes were left as they are: their class loaders load classes in ways of their own",
+		"Of the objects that they allocate no site is exact.", ""},
 	{info, "exact sites: %llu identity hashes have one",
 		"How many objects got an identity hash from `--sites hash`.", ""},
 	{info, "drag: off: this JVM must be started with the probe",

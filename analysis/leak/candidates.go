@@ -86,7 +86,8 @@ const (
 )
 
 // ongoing leaves of the sites of a line those whose callers still call it: the others, as what a program reads in when
-// it starts, are no growth of the rest. If all have ended it leaves all.
+// it starts, are no growth of the rest. If all have ended it leaves all. Those whose objects die are left, too: the rest
+// may take their place.
 func (h *detector) ongoing(r *heap.Symbols, ks []sites.Key) []sites.Key {
 	above := make(map[sites.Key]uint64, len(ks)) // the frames that call it
 	for _, k := range ks {
@@ -109,7 +110,8 @@ func (h *detector) stillCalled(r *heap.Symbols, ks []sites.Key, above map[sites.
 		return ks
 	}
 	if h.quiet(taken, last, h.clockTime) { // else a sum says it no better
-		if s := h.Sum(ks); s.Lasts() >= endedSamples && h.ended(s) {
+		s := h.Sum(ks)
+		if n := s.Lasts(); n >= endedSamples && h.ended(s) && float64(s.LiveSamples) >= keptYoung*float64(n) {
 			return nil
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/heap"
-	"github.com/heapcam/heapcam/internal/ui"
 )
 
 // silent says whether a site has stopped to allocate, maybe after the last collection: it never did for half as long,
@@ -167,7 +166,7 @@ func (h *detector) swaps(c *candidate) bool {
 	slices.SortStableFunc(others, func(a, b sites.Key) int {
 		return cmp.Compare(h.Sites[b].LiveBytes, h.Sites[a].LiveBytes)
 	})
-	holder := ui.Flow("")
+	holder := ""
 	had, died, bytes, samples := 0.0, 0.0, 0.0, 0.0 // of the others
 	for _, k := range others[:min(len(others), swapsMost)] {
 		y := h.curve(h.Sites[k])
@@ -180,11 +179,11 @@ func (h *detector) swaps(c *candidate) bool {
 			continue
 		}
 		if holder == "" {
-			if holder = h.Holder(keys, 0); holder == "" {
+			if holder, _ = together(h.Holder(keys, 0)); holder == "" {
 				return false
 			}
 		}
-		if h.Holder([]sites.Key{k}, 0) != holder {
+		if of, _ := together(h.Holder([]sites.Key{k}, 0)); of != holder {
 			continue
 		}
 		had, died = had+most, died+most-y.v[last]

@@ -123,7 +123,8 @@ func (o *attachOptions) options(c *cobra.Command) (string, error) {
 }
 
 func addYes(c *cobra.Command, yes *bool) {
-	c.Flags().BoolVar(yes, "yes", false, "Allow what --sites exact does to a JVM that runs: it compiles its code anew.")
+	c.Flags().BoolVar(yes, "yes", false, "Allow what --sites exact does to a JVM that runs: it compiles its code "+
+		"anew, and JDK 17 loses the names of parameters (javac -parameters).")
 }
 
 func addSocket(c *cobra.Command, p *string) {

@@ -65,6 +65,10 @@ void JNICALL drag_class(jvmtiEnv *env, JNIEnv *jni, jclass redefined, jobject lo
                         jint n, const unsigned char *in, jint *new_n, unsigned char **new_in) {
     (void)redefined, (void)domain;
     if (!atomic_load_explicit(&on, memory_order_acquire) || n <= 0 || !is_inside(jni, loader, name) || !enter()) return;
+    if (!loader_finds(env, jni, loader)) {
+        leave();
+        return;
+    }
     const uint64_t from = cpu_ns();
     struct rewriting w = {.uses = true, .outside = outside, .helper = {(const uint8_t *)HELPER, sizeof HELPER - 1}};
     uint8_t *out;
@@ -111,6 +115,7 @@ static const char *begin(JNIEnv *jni) {
         return "only with the Serial and Parallel collectors";
     struct uses_place at;
     if (!uses_init(&at.clock, &at.table)) return "not enough memory";
+    if (!loaders_begin(jni)) return "the JDK does not show how its class loaders work";
     if (!find_platform(jni)) return "the JVM does not give its platform class loader";
     if (!draghelper_define(jni, HELPER, &at)) return "the helper class could not be defined";
     return NULL;

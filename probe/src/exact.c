@@ -24,7 +24,7 @@
 #define HELPER "java/lang/HeapcamSites"
 static bool defined; // stays, as do the tables that the helper knows
 static PER_RECORDING _Atomic bool on;
-static PER_RECORDING _Atomic uint64_t classes, odd, sites, methods, refused, batches_failed, cpu;
+static PER_RECORDING _Atomic uint64_t classes, odd, sites, methods, refused, others, batches_failed, cpu;
 
 // ---- definitions ---------------------------------------------------------------------------------
 static void put_text(struct enc *e, struct text t) { put_str(e, (const char *)t.p, t.n); }
@@ -73,18 +73,21 @@ static uint32_t hash_of(const struct made *m) {
 
 static uint32_t site_of(void *arg, uint32_t method, uint32_t bci, const struct made *m) {
     (void)arg;
-    const uint32_t id = sites_outermost(method, (int32_t)bci);
-    if (!id || id >= SHADOW_SITES) return 0;
-    shadow_expect(id, m->kind == MADE_TYPE ? hash_of(m) : (uint32_t)m->kind);
-    return id;
+    const uint32_t frame = sites_outermost(method, (int32_t)bci);
+    return shadow_site(frame, m->kind == MADE_TYPE ? hash_of(m) : (uint32_t)m->kind);
 }
 
 // ---- classes -------------------------------------------------------------------------------------
 void JNICALL on_class(jvmtiEnv *env, JNIEnv *jni, jclass redefined, jobject loader, const char *name, jobject domain,
                       jint n, const unsigned char *in, jint *new_n, unsigned char **new_in) {
-    (void)jni, (void)redefined, (void)loader, (void)domain;
+    (void)redefined, (void)domain;
     if (!atomic_load_explicit(&on, memory_order_acquire) || n <= 0 || (name && !strcmp(name, HELPER)) || !enter())
         return;
+    if (!loader_finds(env, jni, loader)) {
+        atomic_fetch_add(&others, 1);
+        leave();
+        return;
+    }
     const uint64_t from = cpu_ns();
     struct rewriting w = {
         .method = method_of, .site = site_of, .helper = {(const uint8_t *)HELPER, sizeof HELPER - 1}};
@@ -112,9 +115,13 @@ static const char *begin(JNIEnv *jni) {
 #ifdef _WIN32
     return "not available on Windows";
 #endif
-    if (vm_has_no_addresses() || opt.depth != HC_DEPTH_FULL) return "only at depth full";
+    if (vm_has_no_addresses()) return "only with the collectors Serial, Parallel and G1";
+    if (opt.depth != HC_DEPTH_FULL) return "only at depth full";
     if (vm.major < 17) return "only for JDK 17 and later";
-    if (os_memory_left() < vm.max_heap / 2) return "half of the heap more does not fit into the memory limit";
+    const uint64_t used = heap_in_use(jni), later = vm.max_heap > used ? vm.max_heap - used : 0;
+    if (os_memory_left() < later + vm.max_heap / 2)
+        return "the largest heap and half of it more do not fit into the memory limit";
+    if (!loaders_begin(jni)) return "the JDK does not show how its class loaders work";
     struct shadow_place at;
     if (!shadow_init(&at)) return "not enough memory";
     if (opt.hash && !stamps_init()) return "this JDK does not say where its identity hashes are, or not enough memory";
@@ -155,5 +162,8 @@ void exact_report(void) {
              (unsigned long long)refused, (unsigned long long)odd, (unsigned long long)batches_failed,
              (unsigned long long)cpu / 1000000, (unsigned long long)shadow_marked(),
              (unsigned long long)shadow_mistyped());
+    if (atomic_load(&others))
+        log_line("exact sites: %llu classes were left as they are: their class loaders load classes in ways of their own",
+                 (unsigned long long)others);
     if (stamps_put()) log_line("exact sites: %llu identity hashes have one", (unsigned long long)stamps_put());
 }

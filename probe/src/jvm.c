@@ -139,13 +139,81 @@ bool thread_start(JNIEnv *jni, jvmtiStartFunction f) {
     return r == JVMTI_ERROR_NONE;
 }
 
-enum { BATCH = 64 }; // classes that are changed in one stop of the JVM
+// ---- class loaders -------------------------------------------------------------------------------
+static jclass builtin, loader_class; // global
+static jmethodID load, load_resolve;
+static jfieldID parent, lock_map;
+
+bool loaders_begin(JNIEnv *jni) {
+    if (lock_map) return true;
+    jclass k = (*jni)->FindClass(jni, "java/lang/ClassLoader");
+    jclass b = k ? (*jni)->FindClass(jni, "jdk/internal/loader/BuiltinClassLoader") : NULL;
+    if (b) {
+        load = (*jni)->GetMethodID(jni, k, "loadClass", "(Ljava/lang/String;)Ljava/lang/Class;");
+        load_resolve = load ? (*jni)->GetMethodID(jni, k, "loadClass", "(Ljava/lang/String;Z)Ljava/lang/Class;") : NULL;
+        parent = load_resolve ? (*jni)->GetFieldID(jni, k, "parent", "Ljava/lang/ClassLoader;") : NULL;
+        builtin = parent ? (*jni)->NewGlobalRef(jni, b) : NULL;
+        loader_class = builtin ? (*jni)->NewGlobalRef(jni, k) : NULL;
+        lock_map = loader_class ? (*jni)->GetFieldID(jni, k, "parallelLockMap", "Ljava/util/concurrent/ConcurrentHashMap;")
+                                : NULL;
+    }
+    (*jni)->ExceptionClear(jni);
+    (*jni)->DeleteLocalRef(jni, b);
+    (*jni)->DeleteLocalRef(jni, k);
+    return lock_map != NULL;
+}
+
+// Loaders of frameworks that ask for classes of java.* where the JDK's do.
+static bool is_known(jvmtiEnv *env, jclass k) {
+    static const char *const names[] = {"Lorg/springframework/boot/loader/", "Lorg/apache/catalina/loader/",
+                                        "Lorg/eclipse/jetty/", "Ljava/net/"};
+    char *name = NULL;
+    bool known = false;
+    if ((*env)->GetClassSignature(env, k, &name, NULL) != JVMTI_ERROR_NONE) return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) known |= !strncmp(name, names[i], strlen(names[i]));
+    (*env)->Deallocate(env, (unsigned char *)name);
+    return known;
+}
+
+// One level: whether it delegates; more: to its parent, which may be null.
+static bool delegates(jvmtiEnv *env, JNIEnv *jni, jobject l) {
+    jobject locks = (*jni)->GetObjectField(jni, l, lock_map);
+    if (!locks) return false;
+    (*jni)->DeleteLocalRef(jni, locks);
+    jclass k = (*jni)->GetObjectClass(jni, l);
+    const bool as_jdk =
+        (*jni)->GetMethodID(jni, k, "loadClass", "(Ljava/lang/String;)Ljava/lang/Class;") == load &&
+        (*jni)->GetMethodID(jni, k, "loadClass", "(Ljava/lang/String;Z)Ljava/lang/Class;") == load_resolve;
+    (*jni)->ExceptionClear(jni);
+    const bool ok = as_jdk || is_known(env, k);
+    (*jni)->DeleteLocalRef(jni, k);
+    return ok;
+}
+
+bool loader_finds(jvmtiEnv *env, JNIEnv *jni, jobject loader) {
+    enum { MOST = 32 };
+    jobject l = loader ? (*jni)->NewLocalRef(jni, loader) : NULL;
+    bool ok = true;
+    for (int i = 0; l && ok && !(*jni)->IsInstanceOf(jni, l, builtin); i++) {
+        ok = i < MOST && delegates(env, jni, l);
+        jobject up = ok ? (*jni)->GetObjectField(jni, l, parent) : NULL;
+        (*jni)->DeleteLocalRef(jni, l);
+        l = up;
+    }
+    (*jni)->DeleteLocalRef(jni, l);
+    return ok;
+}
+
+// Classes that are changed in one stop of the JVM; references that JNI is told of, as many as HotSpot takes.
+enum { BATCH = 64, MOST_REFERENCES = 4096 };
 // Has the JVM ask for all classes anew. One that it does not take leaves its batch, and is left as it is.
 uint64_t retransform_all(JNIEnv *jni) {
     uint64_t failed = 0;
     jclass *all = NULL, some[BATCH];
     jint n = 0, k = 0;
-    if ((*jvmti)->GetLoadedClasses(jvmti, &n, &all)) return 0;
+    const bool framed = !(*jni)->PushLocalFrame(jni, MOST_REFERENCES);
+    if (!framed) (*jni)->ExceptionClear(jni);
+    if ((*jvmti)->GetLoadedClasses(jvmti, &n, &all)) n = 0, all = NULL;
     for (jint i = 0; i <= n; i++) {
         jboolean may = JNI_FALSE, array = JNI_TRUE;
         jint status = 0;
@@ -160,7 +228,8 @@ uint64_t retransform_all(JNIEnv *jni) {
         }
         k = 0;
     }
-    for (jint i = 0; i < n; i++) (*jni)->DeleteLocalRef(jni, all[i]);
+    for (jint i = 0; i < n && !framed; i++) (*jni)->DeleteLocalRef(jni, all[i]);
+    if (framed) (*jni)->PopLocalFrame(jni, NULL);
     (*jvmti)->Deallocate(jvmti, (unsigned char *)all);
     return failed;
 }

@@ -23,6 +23,10 @@ static uint64_t table_bytes;
 static uint64_t *outside; // as the table: of arrays outside of the threads' buffers, by length and type
 static _Atomic uint32_t *expected; // by site; as the table
 static int shift;
+// Code of an earlier recording may run on after its end: a loop goes on in the code that it began with. So no recording
+// gives a number of a site that one before has given. Below: those of the recordings before.
+static _Atomic uint32_t given;
+static uint32_t before;
 // Sites of objects that have left eden, at their first words: a site, and KEPT_HALF where two of these share an entry.
 static PER_RECORDING uint32_t *kept;
 enum { KEPT_HALF = 1u << 31 };
@@ -50,6 +54,7 @@ bool shadow_init(struct shadow_place *at) {
     table = lasting(table, table_bytes);
     outside = lasting(outside, SHADOW_OUTSIDE * sizeof *outside);
     expected = lasting((void *)expected, SHADOW_SITES * sizeof *expected);
+    before = given;
     named = memory_sparse(MAX_TYPES * sizeof *named);
     kept = memory_sparse(table_bytes);
     keeps = memory(vm_has_regions() ? vm.heap_bytes / vm.region_bytes + 1 : SPACES);
@@ -60,9 +65,17 @@ bool shadow_init(struct shadow_place *at) {
     return true;
 }
 
-void shadow_expect(uint32_t site, uint32_t hash) {
-    if (site < SHADOW_SITES) atomic_store_explicit(&expected[site], hash, memory_order_release);
+uint32_t shadow_site(uint32_t frame, uint32_t hash) {
+    const uint32_t site = before + frame;
+    if (!frame || site >= SHADOW_SITES) return 0;
+    atomic_store_explicit(&expected[site], hash, memory_order_release);
+    uint32_t most = atomic_load_explicit(&given, memory_order_relaxed);
+    while (site > most && !atomic_compare_exchange_weak(&given, &most, site)) {
+    }
+    return site;
 }
+
+static bool is_site(uint32_t site) { return site > before && site < SHADOW_SITES; }
 
 uint32_t shadow_hash(uint32_t h, const void *p, uint64_t n) {
     if (!h) h = 2166136261u;
@@ -175,10 +188,10 @@ static bool put_kept(struct sited *s, uint64_t lo, uint64_t hi) {
         const uint64_t mark = rd64((void *)a);
         const uint32_t site = *kept_of(a) & ~(uint32_t)KEPT_HALF;
         struct obj o;
-        if ((dug && is_grave(a)) || !obj_at(a, mark, &o) || site >= SHADOW_SITES) continue;
+        if ((dug && is_grave(a)) || !obj_at(a, mark, &o) || !is_site(site)) continue;
         if (!fits(site, name_of(o.type & TYPE_MASK, word_of_object(a, mark)))) continue;
         put_s(e, (int64_t)(WORD(a) - s->addr));
-        put_u(e, site);
+        put_u(e, site - before);
         s->addr = WORD(a);
         s->records++;
     }
@@ -202,7 +215,7 @@ HOT uint32_t site_at(struct sited *s, uint64_t end, uint32_t type, uint64_t word
     if (!v) return 0;
     *entry = 0;
     const uint32_t site = v & ((1u << SHADOW_PHASE) - 1);
-    if ((v ^ now) >> SHADOW_PHASE || site >= SHADOW_SITES) return 0;
+    if ((v ^ now) >> SHADOW_PHASE || !is_site(site)) return 0;
     if (fits(site, name_of(type & TYPE_MASK, word))) return site;
     s->mistyped++;
     return 0;
@@ -213,7 +226,7 @@ static uint32_t site_outside(uint32_t len, const struct named *t, uint32_t now) 
     if (!t) return 0;
     const uint64_t v = outside[(len ^ len >> 14 ^ t->hash) % SHADOW_OUTSIDE];
     const uint32_t entry = (uint32_t)(v >> 32), site = entry & ((1u << SHADOW_PHASE) - 1);
-    if ((entry ^ now) >> SHADOW_PHASE || (uint32_t)v != len || !site || site >= SHADOW_SITES) return 0;
+    if ((entry ^ now) >> SHADOW_PHASE || (uint32_t)v != len || !is_site(site)) return 0;
     return fits(site, t) ? site : 0;
 }
 
@@ -250,11 +263,11 @@ static void range(int lay, struct sited *s, uint64_t lo, uint64_t hi) {
         if (!site && (mark & 3) == 3 && len >= SHADOW_LARGE)
             site = site_outside(len, name_of(o->type & TYPE_MASK, word_at(lay, a, mark)), now);
         if ((mark & 3) == 3 && in_heap(mark & ~7ull)) keep_site(mark & ~7ull, site);
-        if (site && (mark & 3) == 3 && stamps_are_on() && is_copy(lay, a, mark)) stamp(mark & ~7ull, site);
+        if (site && (mark & 3) == 3 && stamps_are_on() && is_copy(lay, a, mark)) stamp(mark & ~7ull, site - before);
         if (site && (mark & 3) == 3 && s->each && s->records < HC_MAX_RECORDS && s->e->end - s->e->p >= TOKEN) {
             const uint64_t to = WORD(mark & ~7ull);
             put_s(s->e, (int64_t)(to - s->addr));
-            put_u(s->e, site);
+            put_u(s->e, site - before);
             s->addr = to;
             s->records++;
         }
@@ -272,7 +285,7 @@ static void restore(const struct heapmap *m) {
             const uint64_t mark = rd64((void *)a);
             if (!obj_at(a, mark, &o) || !o.bytes) break; // garbage that nobody can read: the rest is not known
             const uint32_t site = stamped(mark);
-            if (site && !*kept_of(a)) keep_site(a, site);
+            if (site && !*kept_of(a)) keep_site(a, site + before);
         }
     }
 }

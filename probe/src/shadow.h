@@ -15,14 +15,14 @@
 // An entry is the number of the phase (8 bits, never 0) above that of the site. What finds the entry at the end of the
 // newest object in use has allocated outside of the thread's buffer: that of a large array is written down by
 // its length and type, as an entry above the length. Where two sites meet in such a place it holds none.
-enum { SHADOW_SITES = 1 << 20, SHADOW_PHASE = 24, SHADOW_LARGE = 128, SHADOW_OUTSIDE = 1 << 14 };
+enum { SHADOW_SITES = 1 << 22, SHADOW_PHASE = 24, SHADOW_LARGE = 128, SHADOW_OUTSIDE = 1 << 14 };
 struct shadow_place { // what the code needs to know: addresses, and the shift from bytes of heap to entries
     uint64_t phase, base, bytes, table, outside, expected;
     int shift;
 };
 bool shadow_init(struct shadow_place *at);         // false: no memory. The thread that begins
-// The hash of its type's name, or a made_kind; before the site is used. Any thread
-void shadow_expect(uint32_t site, uint32_t hash);
+// Gives the number of the site of a frame; 0: there is none left. hash: of its type's name, or a made_kind. Any thread
+uint32_t shadow_site(uint32_t frame, uint32_t hash);
 uint32_t shadow_hash(uint32_t h, const void *p, uint64_t n); // FNV-1a, never a made_kind; h: 0, or of what is before
 bool shadow_switch(bool on);                        // what it was; off: the code stores nothing
 bool shadow_is_on(void);
