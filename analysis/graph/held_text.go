@@ -79,7 +79,7 @@ func (h *Holder) Text() ui.Text {
 		return ui.Sprintf("class %s, in other ways, each below %.0f %%", h.Of, noteworthy*100)
 	default:
 		if t = h.Path.Text(); len(h.Path.Hops) == 0 {
-			t = ui.Sprintf("%s %s", t, h.Class)
+			t = ui.Sprintf("%s → %s", t, h.Class)
 		}
 	}
 	if len(h.Below) > 0 {

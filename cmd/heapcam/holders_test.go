@@ -165,7 +165,7 @@ func TestHolders(t *testing.T) {
 	}{
 		{[]string{"holders", dir, "--class", "Order"}, 0, []string{"104 objects",
 			" 76.9 %  static app.Shop.cache → Map.table, then []",
-			` 19.2 %  (stack local of thread "main") app.Main.run:3 java.lang.Object[], then []`,
+			` 19.2 %  (stack local of thread "main") app.Main.run:3 → java.lang.Object[], then []`,
 			"  2.9 %  nothing: garbage"}},
 		{[]string{"holders", dir, "--site", "Shop.buy"}, 0, []string{"60 objects", "100 %  static app.Shop.cache"}},
 		{[]string{"holders", dir, "--where", "size > 100"}, 0, []string{"100 %  static app.Shop.cache → Map.table"}},
