@@ -195,3 +195,38 @@ func (h *detector) swaps(c *candidate) bool {
 	}
 	return died >= grown/2 || stats.PoissonAtMost(grown/each, died/each) >= swapsChance
 }
+
+// renewed refutes a site whose objects take the place of those that its line made for other callers, as a table that is
+// read in at the start and then renewed piece by piece: between two floors the line gained less than half as much.
+func (h *detector) renewed(all []candidate) {
+	gained := func(s *history.Series) (n float64, ok bool) {
+		c := h.curve(s)
+		if len(c.floors) < 2 {
+			return 0, false
+		}
+		return c.v[c.floors[len(c.floors)-1]] - c.v[c.floors[0]], true
+	}
+	for i := range all {
+		group := &all[i]
+		if group.members == nil || group.wide || group.p <= significance {
+			continue
+		}
+		line, ok := gained(group.s)
+		var named []*candidate
+		sum := 0.0
+		for k := range all {
+			c := &all[k]
+			if !ok || c.members != nil || c.p > significance || !slices.Contains(group.members, c.key) {
+				continue
+			}
+			if own, ok := gained(c.s); ok && own > 0 {
+				named, sum = append(named, c), sum+own
+			}
+		}
+		for _, c := range named {
+			if line < sum/2 {
+				c.p, c.why = 1, whyReplaced
+			}
+		}
+	}
+}

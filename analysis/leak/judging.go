@@ -79,17 +79,22 @@ func (h *detector) byHolder(all []*structure) []*structure {
 		return all
 	}
 	slices.SortStableFunc(all, func(a, b *structure) int { return cmp.Compare(b.slope, a.slope) })
-	by := map[string]*structure{}
+	type held struct {
+		by string
+		s  *structure
+	}
+	var known []held
 	return slices.DeleteFunc(all, func(s *structure) bool {
 		holder, ok := together(h.holderOf(s))
 		if !ok || strings.Contains(holder, "[]") {
 			return false
 		}
-		first := by[holder]
-		if first == nil {
-			by[holder] = s
+		i := slices.IndexFunc(known, func(x held) bool { return within(x.by, holder) || within(holder, x.by) })
+		if i < 0 {
+			known = append(known, held{holder, s})
 			return false
 		}
+		first := known[i].s
 		first.join(&s.growth)
 		first.members, first.keys = append(first.members, s.members...), append(first.keys, s.keys...)
 		return true
@@ -115,6 +120,11 @@ func together(holder ui.Flow) (of string, ok bool) {
 		return of, true
 	}
 	return of, ok
+}
+
+// within says whether a holder is the other one, or a part of it, as a branch of a tree.
+func within(part, of string) bool {
+	return part == of || strings.Contains(of, " → ") && strings.HasPrefix(part, of+" → ")
 }
 
 // holderOf names what holds a structure: of what grows, what came after the first quarter of its growth. Its sites may
@@ -165,6 +175,7 @@ func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 			c.p, c.why = 1, whyStopped
 		}
 	}
+	h.renewed(all)
 	all = h.classes(x, all)
 	h.beside(x, all)
 	// Some of a thousand sites rise by chance: Holm's correction, for all whose objects are not known to be dropped.

@@ -123,3 +123,27 @@ func TestCutOff(t *testing.T) {
 		}
 	}
 }
+
+// TestRenewed demands that objects which take the place of those that their line made for another caller are no leak.
+func TestRenewed(t *testing.T) {
+	var objects []object
+	for i := range 150 { // read in within 5 s, and dropped one by one from 10 s on
+		objects = append(objects, object{1, float64(i) / 30, 10 + float64(i)/3})
+	}
+	for _, o := range births(2, 3, forever) { // one that is new for each
+		if o.born > 10 {
+			objects = append(objects, o)
+		}
+	}
+	objects = append(objects, births(3, 20, lives(0.1))...)
+	r, h := world(objects, every([]float64{20, 30, 40, 50, 58}, nil))
+	line := r.Methods[1]
+	for site, caller := range map[uint64]string{1: "start", 2: "renew"} {
+		r.Methods[site+10] = trace.Method{ID: site + 10, Class: "Lshop/Web;", Name: caller}
+		r.Frames[site+10] = trace.Frame{ID: site + 10, Method: site + 10}
+		r.Frames[site] = trace.Frame{ID: site, Parent: site + 10, Method: line.ID}
+	}
+	if l := h.Report(&r.Cursor); len(l.Verdicts) != 0 {
+		t.Errorf("%+v, %+v", l.Verdicts, l.Misses)
+	}
+}
