@@ -86,8 +86,8 @@ const (
 )
 
 // ongoing leaves of the sites of a line those whose callers still call it: the others, as what a program reads in when
-// it starts, are no growth of the rest. If all have ended it leaves all. Those whose objects die are left, too: the rest
-// may take their place.
+// it starts, are no growth of the rest. If all have ended it leaves all. Those whose objects die are left, too: the
+// rest may take their place.
 func (h *detector) ongoing(r *heap.Symbols, ks []sites.Key) []sites.Key {
 	above := make(map[sites.Key]uint64, len(ks)) // the frames that call it
 	for _, k := range ks {

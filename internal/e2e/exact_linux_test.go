@@ -149,8 +149,8 @@ func exactSites(t *testing.T, dir string) (right, wrong, all uint64) {
 	return right, wrong, all
 }
 
-// TestExactSitesOwnLoaders demands that the code that is put into classes calls no class loader of the program: that may
-// know the helper class not, or wait for a lock.
+// TestExactSitesOwnLoaders demands that the code that is put into classes calls no class loader of the program: that
+// may not know the helper class, or wait for a lock.
 func TestExactSitesOwnLoaders(t *testing.T) {
 	tiers.Gate(t, "exact sites and class loaders of the program")
 	t.Parallel()
@@ -158,14 +158,15 @@ func TestExactSitesOwnLoaders(t *testing.T) {
 		for _, major := range parts(t, 17, 25) {
 			t.Run(fmt.Sprintf("%s/%d", flag[0], major), func(t *testing.T) {
 				t.Parallel()
-				p := program{major: major, gc: "Serial", heap: "64m", main: "OwnLoaders", flags: flag, timeout: time.Minute}
+				p := program{major: major, gc: "Serial", heap: "64m", main: "OwnLoaders", flags: flag,
+					timeout: time.Minute}
 				r := p.start(t)
 				r.finish(t)
 				if out := r.stdout.String(); strings.TrimSpace(out) != "done" {
 					t.Errorf("%s%s", out, r.stderr.String())
 				}
-				if s := r.stderr.String(); flag[0] == "--sites" && !strings.Contains(s, "2 classes were left as they are") {
-					t.Error(tail(s))
+				if flag[0] == "--sites" && !strings.Contains(r.stderr.String(), "2 classes were left as they are") {
+					t.Error(tail(r.stderr.String()))
 				}
 			})
 		}

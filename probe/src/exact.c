@@ -163,7 +163,8 @@ void exact_report(void) {
              (unsigned long long)cpu / 1000000, (unsigned long long)shadow_marked(),
              (unsigned long long)shadow_mistyped());
     if (atomic_load(&others))
-        log_line("exact sites: %llu classes were left as they are: their class loaders load classes in ways of their own",
+        log_line("exact sites: %llu classes were left as they are: their class loaders load classes in ways of their "
+                 "own",
                  (unsigned long long)others);
     if (stamps_put()) log_line("exact sites: %llu identity hashes have one", (unsigned long long)stamps_put());
 }

@@ -154,8 +154,8 @@ bool loaders_begin(JNIEnv *jni) {
         parent = load_resolve ? (*jni)->GetFieldID(jni, k, "parent", "Ljava/lang/ClassLoader;") : NULL;
         builtin = parent ? (*jni)->NewGlobalRef(jni, b) : NULL;
         loader_class = builtin ? (*jni)->NewGlobalRef(jni, k) : NULL;
-        lock_map = loader_class ? (*jni)->GetFieldID(jni, k, "parallelLockMap", "Ljava/util/concurrent/ConcurrentHashMap;")
-                                : NULL;
+        if (loader_class)
+            lock_map = (*jni)->GetFieldID(jni, k, "parallelLockMap", "Ljava/util/concurrent/ConcurrentHashMap;");
     }
     (*jni)->ExceptionClear(jni);
     (*jni)->DeleteLocalRef(jni, b);
@@ -204,7 +204,7 @@ bool loader_finds(jvmtiEnv *env, JNIEnv *jni, jobject loader) {
     return ok;
 }
 
-// Classes that are changed in one stop of the JVM; references that JNI is told of, as many as HotSpot takes.
+// Classes that are changed in one stop of the JVM; references that JNI has room for, as many as HotSpot takes.
 enum { BATCH = 64, MOST_REFERENCES = 4096 };
 // Has the JVM ask for all classes anew. One that it does not take leaves its batch, and is left as it is.
 uint64_t retransform_all(JNIEnv *jni) {

@@ -26,8 +26,8 @@ bool thread_start(JNIEnv *jni, jvmtiStartFunction f);
 // To change the code of classes. Before the JVM has begun; false: it does not offer that.
 bool retransform_capabilities(void);
 // Whether code that a class loader's classes are given finds a helper in java.lang without calling the program: the
-// loader and its parents delegate as those of the JDK do, and hold no lock of the loader. loaders_begin comes first; false:
-// the JDK does not show it.
+// loader and its parents delegate as those of the JDK do, and hold no lock of the loader. loaders_begin comes first;
+// false: the JDK does not show it.
 bool loaders_begin(JNIEnv *jni);
 bool loader_finds(jvmtiEnv *env, JNIEnv *jni, jobject loader);
 uint64_t retransform_all(JNIEnv *jni); // by ClassFileLoadHook; gives how many classes the JVM refused
