@@ -197,7 +197,8 @@ func (h *detector) swaps(c *candidate) bool {
 }
 
 // renewed refutes a site whose objects take the place of those that its line made for other callers, as a table that is
-// read in at the start and then renewed piece by piece: between two floors the line gained less than half as much.
+// read in at the start and then renewed piece by piece: between two floors the line gained less than half as much of
+// their class.
 func (h *detector) renewed(all []candidate) {
 	gained := func(s *history.Series) (n float64, ok bool) {
 		c := h.curve(s)
@@ -211,20 +212,19 @@ func (h *detector) renewed(all []candidate) {
 		if group.members == nil || group.wide || group.p <= significance {
 			continue
 		}
-		line, ok := gained(group.s)
-		var named []*candidate
-		sum := 0.0
 		for k := range all {
 			c := &all[k]
-			if !ok || c.members != nil || c.p > significance || !slices.Contains(group.members, c.key) {
+			if c.members != nil || c.p > significance || !slices.Contains(group.members, c.key) {
 				continue
 			}
-			if own, ok := gained(c.s); ok && own > 0 {
-				named, sum = append(named, c), sum+own
+			var alike []sites.Key // of the same class: an array that grows replaces another one, too
+			for _, m := range group.members {
+				if m.Class == c.key.Class {
+					alike = append(alike, m)
+				}
 			}
-		}
-		for _, c := range named {
-			if line < sum/2 {
+			own, ok := gained(c.s)
+			if line, ok2 := gained(h.Sum(alike)); ok && ok2 && own > 0 && line < own/2 {
 				c.p, c.why = 1, whyReplaced
 			}
 		}
