@@ -89,6 +89,9 @@ const (
 // it starts, are no growth of the rest. If all have ended it leaves all. Those whose objects die are left, too: the
 // rest may take their place.
 func (h *detector) ongoing(r *heap.Symbols, ks []sites.Key) []sites.Key {
+	if len(ks) < 2 {
+		return ks
+	}
 	above := make(map[sites.Key]uint64, len(ks)) // the frames that call it
 	for _, k := range ks {
 		above[k] = r.Frames[ownFrame(r, k.Frame)].Parent

@@ -207,14 +207,19 @@ func (h *detector) renewed(all []candidate) {
 		}
 		return c.v[c.floors[len(c.floors)-1]] - c.v[c.floors[0]], true
 	}
+	var named []*candidate // few of very many
+	for i := range all {
+		if c := &all[i]; c.members == nil && c.p <= significance {
+			named = append(named, c)
+		}
+	}
 	for i := range all {
 		group := &all[i]
 		if group.members == nil || group.wide || group.p <= significance {
 			continue
 		}
-		for k := range all {
-			c := &all[k]
-			if c.members != nil || c.p > significance || !slices.Contains(group.members, c.key) {
+		for _, c := range named {
+			if !slices.Contains(group.members, c.key) {
 				continue
 			}
 			var alike []sites.Key // of the same class: an array that grows replaces another one, too
