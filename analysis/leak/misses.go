@@ -166,6 +166,12 @@ func (h *detector) mostLive() uint64 {
 	return most
 }
 
+// floorsApart says whether old space was collected twice, half a window apart.
+func (h *detector) floorsApart() bool {
+	n := len(h.Floors)
+	return n > 1 && h.Times[h.Floors[n-1]]-h.Times[h.Floors[0]] >= (h.Times[len(h.Times)-1]-h.From)/2
+}
+
 // misses lists what grew most of what is not named.
 func (h *detector) misses(r *heap.Cursor, x *heads, others []candidate, named []*structure, verdicts []told) []Miss {
 	out := []Miss{}
@@ -213,6 +219,8 @@ func (h *detector) misses(r *heap.Cursor, x *heads, others []candidate, named []
 			m.Next = settled
 		case m.Next == finer && s != "":
 			m.Next = ui.Flowf("Record for longer, or with %s.", s)
+		case c.why == whyTurnover && h.floorsApart():
+			m.Next = longer
 		}
 		out = append(out, m)
 	}

@@ -40,9 +40,13 @@ func (l *Report) headline() ui.Flow {
 		if s := finerThan(l.interval); s != "" {
 			finer = ", or " + s + ","
 		}
+		open := l.unsettled()
+		if open != "" {
+			open += " The limit does not hold for that."
+		}
 		return ui.Flowf(noLeak+" above %s in %s and %s (95 %%).%s A longer window%s shows smaller leaks.",
 			rate(l.Smallest), ui.Flow(ui.Seconds(l.Window)), ui.Flow(ui.Plural(uint64(l.Collections), "collection")),
-			l.unsettled(), finer)
+			open, finer)
 	}
 	return ui.Flowf(noLeak+" in %s and %s.%s %s", ui.Flow(ui.Seconds(l.Window)),
 		ui.Flow(ui.Plural(uint64(l.Collections), "collection")), l.unsettled(), l.smallest)
