@@ -94,7 +94,8 @@ func (h *detector) ongoing(r *heap.Symbols, ks []sites.Key) []sites.Key {
 	}
 	above := make(map[sites.Key]uint64, len(ks)) // the frames that call it
 	for _, k := range ks {
-		above[k] = r.Frames[ownFrame(r, k.Frame)].Parent
+		x, _ := ownFrame(r, k.Frame)
+		above[k] = x.Parent
 	}
 	left := h.stillCalled(r, slices.Clone(ks), above, callersAsked)
 	if len(left) == len(ks) || len(left) == 0 || h.Sum(left).Lasts() < minSamples {

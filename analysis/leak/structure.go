@@ -324,7 +324,7 @@ func (l line) same(o line) bool {
 
 // own gives the program's own innermost line in a stack.
 func own(r *heap.Symbols, frame uint64) line {
-	x, ok := r.Frames[ownFrame(r, frame)]
+	x, ok := ownFrame(r, frame)
 	if !ok {
 		return line{stack: frame}
 	}
@@ -332,17 +332,16 @@ func own(r *heap.Symbols, frame uint64) line {
 	return line{class: trace.PrettySignature(m.Class), method: m.Name, sig: m.Sig, bci: x.BCI, number: m.Line(x.BCI)}
 }
 
-// ownFrame gives the program's own innermost frame in a stack, one that does not exist if it has none.
-func ownFrame(r *heap.Symbols, f uint64) uint64 {
+// ownFrame gives the program's own innermost frame in a stack, if it has one.
+func ownFrame(r *heap.Symbols, f uint64) (x trace.Frame, ok bool) {
 	for range sites.MaxFrames {
-		x, ok := r.Frames[f]
-		if !ok {
+		if x, ok = r.Frames[f]; !ok {
 			break
 		}
 		if m := r.Methods[x.Method]; !sites.Library(trace.PrettySignature(m.Class)) {
-			return f
+			return x, true
 		}
 		f = x.Parent
 	}
-	return 0
+	return trace.Frame{}, false
 }
