@@ -232,7 +232,7 @@ func (h *detector) scale(r *heap.Cursor, named, others []candidate) {
 				continue
 			}
 			f := min(1, has/stood) * more / has
-			c.slope, c.low, c.high, c.grown = f*c.slope, f*c.low, f*c.high, min(f*c.grown, more)
+			c.slope, c.low, c.high, c.grown = f*c.slope, f*c.low, f*c.high, min(f*c.grown, has)
 		}
 	}
 }
