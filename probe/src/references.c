@@ -74,8 +74,9 @@ static struct sizes sizes_for(uint64_t used) {
     if (grown < 1024 + 256) grown = 1024 + 256;
     z.tokens = (k ? (last.tokens >> 10) * grown : used / 12) + (1 << 20);
     z.slots = (k ? (last.slots >> 10) * grown : used / 9) + (1 << 20);
-    if (z.tokens < 2 * lacked.tokens) z.tokens = 2 * lacked.tokens;
-    if (z.slots < 2 * lacked.slots) z.slots = 2 * lacked.slots;
+    const uint64_t most = vm.max_heap / 4 + (1 << 20); // a heap has no more: it lacked something else
+    if (z.tokens < 2 * lacked.tokens) z.tokens = 2 * lacked.tokens < most ? 2 * lacked.tokens : most;
+    if (z.slots < 2 * lacked.slots) z.slots = 2 * lacked.slots < most ? 2 * lacked.slots : most;
     z.tokens = paged(z.tokens), z.slots = paged(4 * z.slots) / 4;
     z.parts = heapmap()->areas() + z.tokens / REF_PART_TOKENS + z.slots / REF_PART_SLOTS + 1024;
     z.populated = z.tokens + 4 * z.slots + REF_ROOTS * sizeof(struct refroot) + (8 << 20);
