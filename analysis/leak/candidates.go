@@ -241,8 +241,8 @@ func (h *detector) scale(r *heap.Cursor, named, others []candidate) {
 const mostLess = 1.6
 
 // underestimated gives by how much more there is of a class than samples stand for, of what came after the first known
-// state: samples are chosen by chance, and what a thread allocates between two of them is not always counted. Of a
-// recording that began after its JVM it says nothing: then nobody knows what was there before.
+// state: samples are chosen by chance, and they were too few in most of the programs that were tried. Of a recording
+// that began after its JVM it says nothing: then nobody knows what was there before.
 func (h *detector) underestimated(r *heap.Cursor) map[sites.Class]float64 {
 	if h.late || h.early == nil {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -69,6 +70,16 @@ func TestSeeps(t *testing.T) {
 	}
 }
 
+// oneLine makes one line of sites 1, 2 and so on, each of another caller.
+func oneLine(r *heap.Replay, callers ...string) {
+	for i, caller := range callers {
+		site, at := uint64(i+1), uint64(i+11)
+		r.Methods[at] = trace.Method{ID: at, Class: "Lshop/Web;", Name: caller}
+		r.Frames[at] = trace.Frame{ID: at, Method: at}
+		r.Frames[site] = trace.Frame{ID: site, Parent: at, Method: 1}
+	}
+}
+
 // TestEndedCallers demands that what a line made for a caller that has ended is no part of a leak from that line.
 func TestEndedCallers(t *testing.T) {
 	var objects []object
@@ -82,12 +93,7 @@ func TestEndedCallers(t *testing.T) {
 	}
 	objects = append(objects, births(3, 20, lives(0.1))...)
 	r, h := world(objects, every([]float64{20, 30, 40, 50, 58}, nil))
-	line := r.Methods[1]
-	for site, caller := range map[uint64]string{1: "start", 2: "request"} {
-		r.Methods[site+10] = trace.Method{ID: site + 10, Class: "Lshop/Web;", Name: caller}
-		r.Frames[site+10] = trace.Frame{ID: site + 10, Method: site + 10}
-		r.Frames[site] = trace.Frame{ID: site, Parent: site + 10, Method: line.ID}
-	}
+	oneLine(r, "start", "request")
 	l := h.Report(&r.Cursor)
 	if len(l.Verdicts) != 1 {
 		t.Fatalf("%+v, %+v", l.Verdicts, l.Misses)
@@ -137,12 +143,7 @@ func TestRenewed(t *testing.T) {
 	}
 	objects = append(objects, births(3, 20, lives(0.1))...)
 	r, h := world(objects, every([]float64{20, 30, 40, 50, 58}, nil))
-	line := r.Methods[1]
-	for site, caller := range map[uint64]string{1: "start", 2: "renew"} {
-		r.Methods[site+10] = trace.Method{ID: site + 10, Class: "Lshop/Web;", Name: caller}
-		r.Frames[site+10] = trace.Frame{ID: site + 10, Method: site + 10}
-		r.Frames[site] = trace.Frame{ID: site, Parent: site + 10, Method: line.ID}
-	}
+	oneLine(r, "start", "renew")
 	if l := h.Report(&r.Cursor); len(l.Verdicts) != 0 {
 		t.Errorf("%+v, %+v", l.Verdicts, l.Misses)
 	}
