@@ -6,6 +6,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/heap/samples"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -130,7 +131,10 @@ func (k *SummaryCheck) sums(s *trace.Summary) {
 	}
 	type site struct{ typ, frame uint64 }
 	by := map[site][3]float64{}
-	for _, l := range r.Live {
+	for id, l := range r.Live {
+		if samples.Sited(id) { // sums have samples only
+			continue
+		}
 		n := by[site{l.Type, l.Frame}]
 		by[site{l.Type, l.Frame}] = [3]float64{n[0] + 1, n[1] + l.Weight, n[2] + l.Weight*float64(l.Size)}
 	}

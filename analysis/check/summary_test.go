@@ -11,6 +11,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/heap/samples"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -62,13 +63,36 @@ func summarized(t testing.TB, rec []trace.Block) (out []trace.Block) {
 }
 
 func check(t testing.TB, bs []trace.Block) *SummaryCheck {
+	return checkWith(t, bs, func(*heap.Replay, *heap.Collection) {})
+}
+
+// checkWith calls f before the check of each collection.
+func checkWith(t testing.TB, bs []trace.Block, f func(*heap.Replay, *heap.Collection)) *SummaryCheck {
 	r := heap.NewReplay(&analysistest.Source{B: bs})
 	k := Summaries(r)
-	if err := collection.Each(r, func(c *heap.Collection) bool { k.Collection(c); return true }); err != nil &&
+	if err := collection.Each(r, func(c *heap.Collection) bool { f(r, c); k.Collection(c); return true }); err != nil &&
 		err != io.EOF {
 		t.Fatal(err)
 	}
 	return k
+}
+
+// TestSummariesSited: what is known of exact sites, which summaries leave out, is no difference.
+func TestSummariesSited(t *testing.T) {
+	bs := summarized(t, analysistest.Recording(1, trace.CollectorSerial, trace.DepthSurvivors, 40))
+	added := 0
+	k := checkWith(t, bs, func(r *heap.Replay, c *heap.Collection) {
+		for id, l := range r.Live {
+			if !samples.Sited(id) {
+				r.AddSited(l.Type, l.Size, l.Frame, c.GC, c.Start)
+				added++
+				break
+			}
+		}
+	})
+	if added == 0 || k.Sites == 0 || k.Different > 0 {
+		t.Errorf("%d objects have an exact site, of %d sites %d differ: %s", added, k.Sites, k.Different, k.First)
+	}
 }
 
 // TestSummaries: what a summary says of collections and types is held against the replay, and a lie in any of its

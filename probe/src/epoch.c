@@ -35,9 +35,8 @@
 
 static PER_RECORDING struct heapmaps maps;
 static PER_RECORDING bool have_last, started; // the heap map of the last finish, of this start is valid
-// A full collection left something in eden: live objects, or what the pause granted to the thread that asked for it,
-// which has no header yet and cannot be distinguished from what was there before. The next young collection therefore
-// ends with a listing, and nothing is said of its moves.
+// A full collection left something in eden: live objects, or, where the JVM does not count what it left, what the pause
+// granted. The next young collection therefore ends with a listing, and nothing is said of its moves.
 static PER_RECORDING bool eden_dirty;
 static PER_RECORDING uint64_t last_finish, start_time, start_cost;
 static PER_RECORDING uint64_t jvm_gc; // number of the collection in the JVM's log
@@ -213,6 +212,7 @@ static void look_at_eden(struct finish *f) {
 static void put_epoch(struct finish *f) {
     atomic_store_explicit(ring64(HC_RING_OFF_LIVE_BYTES), begin_block(f), memory_order_relaxed);
     bool newer = false;
+    if (kind_evacuates(f->kind) || f->kind == HC_PAUSE_FULL) heapmap()->drop_granted(&maps.finish);
     if (unfollowable(f)) {
         census_reset();
         ramp_forget();

@@ -35,6 +35,9 @@ struct work {
 struct heapmap_reader {
     uint32_t (*areas)(void); // how many there may be
     void (*read)(struct heapmap *m);
+    // Takes off a map what the collection that ends here has granted itself, behind all that it left. It has no header
+    // yet, and in its place stand remains of dead objects.
+    void (*drop_granted)(struct heapmap *m);
     bool (*in_state)(const struct heapmap *m, uint64_t a);           // is an object at a part of the recorded state
     struct work (*to_walk)(const struct heapmaps *m, bool evac);     // evac: young space was evacuated
     uint64_t (*list_bytes)(const struct heapmap *m);                 // that a listing walks

@@ -101,4 +101,6 @@ static uint64_t put_spaces(struct enc *e, const struct heapmaps *m) {
     return total;
 }
 
-const struct heapmap_reader heapmap_g1 = {areas, read, in_state, to_walk, list_bytes, put_spaces};
+static void drop_granted(struct heapmap *m) { (void)m; } // it has a region of its own: humongous_new
+
+const struct heapmap_reader heapmap_g1 = {areas, read, drop_granted, in_state, to_walk, list_bytes, put_spaces};

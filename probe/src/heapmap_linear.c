@@ -22,6 +22,24 @@ static void read(struct heapmap *m) {
     m->n = SPACES;
 }
 
+// The collector counts what is in use before it grants anything.
+static void drop_granted(struct heapmap *m) {
+    uint64_t left[4];
+    for (int i = 0; i < 4; i++) {
+        if (!vm.perf_left[i]) return;
+        left[i] = rd64(vm.perf_left[i]);
+    }
+    struct {
+        uint32_t area;
+        uint64_t bytes;
+    } all[] = {{EDEN, left[0]}, {FROM, left[1] + left[2]}, {OLD, left[3]}};
+    for (int i = 0; i < 3; i++) {
+        struct area *a = &m->area[all[i].area];
+        if (all[i].area == FROM && used(&m->area[TO])) continue; // one of the two counters is of the other space
+        if (all[i].bytes < used(a) && all[i].bytes % vm.align == 0) a->top = a->bottom + all[i].bytes;
+    }
+}
+
 static bool in_state(const struct heapmap *m, uint64_t a) {
     return a < m->area[EDEN].bottom || a >= m->area[EDEN].end || a < m->eden_known;
 }
@@ -45,4 +63,4 @@ static uint64_t put_spaces(struct enc *e, const struct heapmaps *m) {
     return used(&f[EDEN]) + used(&f[FROM]) + used(&f[OLD]);
 }
 
-const struct heapmap_reader heapmap_linear = {areas, read, in_state, to_walk, list_bytes, put_spaces};
+const struct heapmap_reader heapmap_linear = {areas, read, drop_granted, in_state, to_walk, list_bytes, put_spaces};

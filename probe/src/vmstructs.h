@@ -65,6 +65,9 @@ struct vm {
     char **perf_top;
     int64_t *perf_inv[3];
     int64_t *perf_used[2]; // bytes of young space or of nothing, and of the rest; of collectors without addresses
+    // Bytes that the newest collection left in eden, in the two survivor spaces, and in old space. NULL: not
+    // counted, or there are regions.
+    int64_t *perf_left[4];
     char *perf_cause, *perf_last_cause;
 };
 
