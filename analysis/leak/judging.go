@@ -73,25 +73,35 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 
 // byHolder joins structures that one object holds, such as the table of a map: they are one data structure, wherever
 // their parts are allocated. The fastest gives it its name. A path to the holder that leads through an array does not
-// say which object it is. One that goes along a linked list ends at any of its nodes: where it begins says it.
+// say which object it is; but entries and what hangs at them are one. One that goes along a linked list ends at any of its nodes: where it begins says it.
 func (h *detector) byHolder(all []*structure) []*structure {
 	if h.Holder == nil || len(all) < 2 {
 		return all
 	}
 	slices.SortStableFunc(all, func(a, b *structure) int { return cmp.Compare(b.slope, a.slope) })
 	type held struct {
-		by string
-		s  *structure
+		whole ui.Flow
+		by    string // "": it does not say which object
+		s     *structure
 	}
 	var known []held
 	return slices.DeleteFunc(all, func(s *structure) bool {
-		holder, ok := together(h.holderOf(s))
-		if !ok || strings.Contains(holder, "[]") {
+		whole := h.holderOf(s)
+		holder, ok := together(whole)
+		if !ok {
 			return false
 		}
-		i := slices.IndexFunc(known, func(x held) bool { return within(x.by, holder) || within(holder, x.by) })
+		array := strings.Contains(holder, "[]")
+		i := slices.IndexFunc(known, func(x held) bool {
+			return !array && (within(x.by, holder) || within(holder, x.by)) || s.leads(whole, x.whole) ||
+				x.s.leads(x.whole, whole)
+		})
 		if i < 0 {
-			known = append(known, held{holder, s})
+			x := held{whole: whole, by: holder, s: s}
+			if array {
+				x.by = ""
+			}
+			known = append(known, x)
 			return false
 		}
 		first := known[i].s
@@ -120,6 +130,14 @@ func together(holder ui.Flow) (of string, ok bool) {
 		return of, true
 	}
 	return of, ok
+}
+
+// leads says whether the way to another structure leads through the objects of s, as from the entries of maps to their
+// values: own and other are the ways to both.
+func (s *structure) leads(own, other ui.Flow) bool {
+	return own != "" && slices.ContainsFunc(s.keys, func(k sites.Key) bool {
+		return strings.HasPrefix(string(other), string(own)+" → "+lastName(k.Class.Name)+".")
+	})
 }
 
 // within says whether a holder is the other one, or a part of it, as a branch of a tree.

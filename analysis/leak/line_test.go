@@ -80,6 +80,10 @@ func TestByHolder(t *testing.T) {
 		"one list": {[2]ui.Flow{"static A.q → Queue.head → Node.next ×23, then Node.next ×9 → Node.item",
 			"static A.q → Queue.head → Node.next ×21"}, 1},
 		"of many": {[2]ui.Flow{"static A.m → [] → Node.value, then []", "static A.m → [] → Node.value, then []"}, 2},
+		"entries and values": {[2]ui.Flow{"static A.m → [] → Node.value, then [] → Order.value",
+			"static A.m → [] → Node.value, then []"}, 1},
+		"other entries": {[2]ui.Flow{"static A.m → [] → Node.value, then [] → Other.value",
+			"static A.m → [] → Node.value, then []"}, 2},
 	} {
 		r, h := world(append(births(1, 8, forever), births(2, 4, forever)...), every(nil, []float64{50}))
 		h.Holder = func(keys []sites.Key, _ uint64) ui.Flow { return c.holders[keys[0].Frame-1] }

@@ -191,6 +191,7 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 	slices.SortStableFunc(s.members, func(a, b *part) int {
 		return cmp.Or(cmp.Compare(b.grown, a.grown), cmp.Compare(a.class.Name, b.class.Name))
 	})
+	slices.SortStableFunc(s.members[1:], func(a, b *part) int { return cmp.Compare(b.slope, a.slope) }) // as printed
 	v := Verdict{Kind: KindSuspect, Members: []Member{}, Confidence: min(1-s.p, maxConfidence), BytesPerSecond: s.slope,
 		BytesPerSecondLow: s.low, BytesPerSecondHigh: s.high, GrownBytes: min(uint64(max(0, s.grown)), h.mostLive()),
 		LiveSamples: s.liveSamples(), PValue: s.p, Test: s.test, Against: "time", Floors: s.floors,
@@ -376,7 +377,7 @@ func Settle(all []Verdict, ended bool) ui.Flow {
 			"records the JVM, run `heapcam leaks --settle JVM` twice, ten minutes or more apart. Both show " +
 			"whether it grows further."
 	case once:
-		return begin + " once more, ten minutes or more after the last one: it shows whether it grows further."
+		return begin + " ten minutes or more after the last reference listing: it shows whether it grows further."
 	}
 	return begin + " while an agent records the JVM: one short stop shows which objects live."
 }

@@ -18,10 +18,12 @@ import (
 	"github.com/heapcam/heapcam/trace/references"
 )
 
-// mostHeld is the share of a data structure that one holder has if a verdict names it, mostOfClass the share of all
-// objects of its classes where it is not known which of them its site allocated.
+// mostHeld is the share of what is reached of a data structure that one holder has if a verdict names it, leastHeld the
+// share of all of it, mostOfClass the share of all objects of its classes where it is not known which of them its site
+// allocated.
 const (
 	mostHeld    = 0.5
+	leastHeld   = 0.1
 	mostOfClass = 0.8
 )
 
@@ -74,14 +76,7 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]
 			}
 			return holderOfClasses(h, slices.Sorted(maps.Keys(classes)))
 		}
-		held := h.Graph.Holders(found.after(h, v, keys, since))
-		if len(held.Holders) > 0 && held.Holders[0].Share >= mostHeld {
-			return holderFlow(held.Holders[0].Text())
-		}
-		if n, share, each := held.Alike(); n > 1 && share >= mostHeld {
-			return ui.Flowf("%d objects, each reached by %s", n, holderFlow(each))
-		}
-		return ""
+		return holderOfMost(h.Graph.Holders(found.after(h, v, keys, since)))
 	}
 	soft = func(keys []sites.Key) bool {
 		h, v := load()
@@ -99,6 +94,21 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]
 		return ui.Flow(what) + " (" + holderFlow(where) + ")"
 	}
 	return holder, soft, evicts
+}
+
+// holderOfMost names what holds most of what is reached of a set: garbage that has not been collected has no holder.
+func holderOfMost(held *graph.Held) ui.Flow {
+	most := mostHeld * (1 - held.Weak - held.Unreached)
+	if most < leastHeld {
+		return ""
+	}
+	if len(held.Holders) > 0 && held.Holders[0].Share >= most {
+		return holderFlow(held.Holders[0].Text())
+	}
+	if n, share, each := held.Alike(); n > 1 && share >= most {
+		return ui.Flowf("%d objects, each reached by %s", n, holderFlow(each))
+	}
+	return ""
 }
 
 // sampledBy has the samples of a state that are in a reference listing, by frame.
