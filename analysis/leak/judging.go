@@ -73,7 +73,8 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 
 // byHolder joins structures that one object holds, such as the table of a map: they are one data structure, wherever
 // their parts are allocated. The fastest gives it its name. A path to the holder that leads through an array does not
-// say which object it is; but entries and what hangs at them are one. One that goes along a linked list ends at any of its nodes: where it begins says it.
+// say which object it is; but entries and what hangs at them are one. One that goes along a linked list ends at any of
+// its nodes: where it begins says it.
 func (h *detector) byHolder(all []*structure) []*structure {
 	if h.Holder == nil || len(all) < 2 {
 		return all

@@ -1,7 +1,8 @@
 // Command start measures what recording costs a JVM that runs for a second: CPU of JVM and recorder, and time, against
-// the same program without heapcam, in turns.
+// the same program without heapcam, in turns. With -exact the program is javac, which loads some 1,200 classes, and
+// --sites exact is measured against --depth full.
 //
-//	go run ./bench/start [-rounds 15] [-jdk HOME] [-gc Parallel]
+//	go run ./bench/start [-rounds 15] [-jdk HOME] [-gc Parallel] [-exact]
 package main
 
 import (
@@ -31,14 +32,15 @@ func main() {
 	rounds := flag.Int("rounds", 15, "rounds; each runs the program without heapcam, with it, and again without")
 	home := flag.String("jdk", "/usr/lib/jvm/java-17-openjdk-amd64", "the JDK")
 	gc := flag.String("gc", "Parallel", "the collector")
+	exact := flag.Bool("exact", false, "javac with --sites exact, against javac with --depth full")
 	flag.Parse()
-	if err := measure(*rounds, *home, *gc); err != nil {
+	if err := measure(*rounds, *home, *gc, *exact); err != nil {
 		fmt.Fprintln(os.Stderr, "start:", err)
 		os.Exit(1)
 	}
 }
 
-func measure(rounds int, home, gc string) error {
+func measure(rounds int, home, gc string, exact bool) error {
 	dir, err := os.MkdirTemp("", "heapcam-start.")
 	if err != nil {
 		return err
@@ -51,18 +53,29 @@ func measure(rounds int, home, gc string) error {
 	if out, err := exec.Command(filepath.Join(home, "bin", "javac"), "-d", dir, source).CombinedOutput(); err != nil {
 		return fmt.Errorf("javac: %w\n%s", err, out)
 	}
-	java := []string{filepath.Join(home, "bin", "java"), "-XX:+Use" + gc + "GC", "-Xmx256m", "-cp", dir, "Start"}
+	java := []string{filepath.Join(home, "bin", "java"), "-XX:+Use" + gc + "GC", "-Xmx256m"}
+	record := func(out string, flags ...string) []string {
+		return append(append([]string{"bin/heapcam", "run", "--out", out}, flags...), "--")
+	}
+	without, with := "not recorded", "recorded"
+	if exact {
+		without, with = "--depth full", "--sites exact"
+		java = append(java, "-m", "jdk.compiler/com.sun.tools.javac.Main", "-d", dir, source)
+	} else {
+		java = append(java, "-cp", dir, "Start")
+	}
 	var plain, recorded, again []cost
 	for round := range rounds {
 		out := filepath.Join(dir, fmt.Sprint("rec", round))
+		base, other := java, append(record(out), java...)
+		if exact {
+			base = append(record(out, "--depth", "full"), java...)
+			other = append(record(out, "--sites", "exact"), java...)
+		}
 		for _, x := range []struct {
 			to   *[]cost
 			args []string
-		}{
-			{&plain, java},
-			{&recorded, append([]string{"bin/heapcam", "run", "--out", out, "--"}, java...)},
-			{&again, java},
-		} {
+		}{{&plain, base}, {&recorded, other}, {&again, base}} {
 			c, err := run(x.args)
 			if err != nil {
 				return err
@@ -71,9 +84,18 @@ func measure(rounds int, home, gc string) error {
 		}
 	}
 	fmt.Printf("medians of %d rounds, %s, %s: CPU and wall time\n", rounds, filepath.Base(home), gc)
-	fmt.Printf("not recorded  %.3f s  %.3f s\n", median(plain, cpuOf), median(plain, wallOf))
-	fmt.Printf("recorded      %.3f s  %.3f s\n", median(recorded, cpuOf), median(recorded, wallOf))
-	fmt.Printf("not recorded  %.3f s  %.3f s\n", median(again, cpuOf), median(again, wallOf))
+	for _, x := range []struct {
+		name string
+		of   []cost
+	}{{without, plain}, {with, recorded}, {without, again}} {
+		fmt.Printf("%-14s%.3f s  %.3f s\n", x.name, median(x.of, cpuOf), median(x.of, wallOf))
+	}
+	var share []cost
+	for i, c := range recorded {
+		share = append(share, cost{2 * c.cpu / (plain[i].cpu + again[i].cpu),
+			2 * c.wall / (plain[i].wall + again[i].wall)})
+	}
+	fmt.Printf("median of the rounds' ratios: %.2f of CPU, %.2f of time\n", median(share, cpuOf), median(share, wallOf))
 	var more []cost
 	for i := range recorded {
 		more = append(more, cost{recorded[i].cpu - (plain[i].cpu+again[i].cpu)/2,
