@@ -66,6 +66,15 @@ func genMeta(t *rapid.T) Meta {
 	m.Exhausted = list(t, "exhausted", func() Exhausted {
 		return Exhausted{genTime.Draw(t, "time"), genNum.Draw(t, "failed")}
 	})
+	m.Process = list(t, "process", func() Process {
+		return Process{genTime.Draw(t, "time"), genSize.Draw(t, "rss"), genSize.Draw(t, "anon"),
+			genSize.Draw(t, "swap"), genNum.Draw(t, "threads"), genSize.Draw(t, "heap"),
+			genSize.Draw(t, "metaspace"), genSize.Draw(t, "code"), genNum.Draw(t, "classes"),
+			genSize.Draw(t, "limit"), genSize.Draw(t, "used")}
+	})
+	m.Killed = list(t, "killed", func() Killed {
+		return Killed{genTime.Draw(t, "time"), rapid.Uint64Range(1, 255).Draw(t, "scope"), genSize.Draw(t, "limit")}
+	})
 	return m
 }
 

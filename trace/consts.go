@@ -2,7 +2,7 @@ package trace
 
 // Versions.
 const (
-	FormatVersion      = 9 // of blocks: the newest that this program reads
+	FormatVersion      = 10 // of blocks: the newest that this program reads
 	ProbeFormatVersion = 1 // of a probe's blocks, but for the next three
 	RefsFormatVersion  = 4 // of REFS
 	SliceFormatVersion = 3 // of SLICE, and of EPOCH with events of version 3
@@ -11,6 +11,7 @@ const (
 	RefColumnsVersion  = 7 // of REFS with `refcolumns`
 	SitedVersion       = 8 // of EPOCH with `sited`
 	UsesVersion        = 9 // of EPOCH with `uses`
+	KilledVersion      = 10 // of META with `killed`
 	// ConcurrentVersion is that of a probe's blocks, and of META, where objects have no addresses (Concurrent).
 	ConcurrentVersion = 3
 	ABIVersion        = 2 // of the shared ring's header
@@ -207,6 +208,13 @@ const (
 	EndDeath    = 1
 	EndDetached = 2
 	EndGaveUp   = 3
+)
+
+// Scopes of kills: whose counter of kills rose.
+const (
+	KilledCgroup  = 1 // of the memory cgroup of the JVM's process
+	KilledAbove   = 2 // of one above it, as it is gone
+	KilledMachine = 3 // of the machine, as no cgroup of it is left or known
 )
 
 // What a probe that is loaded into a running JVM answers; 0: it records.

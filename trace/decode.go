@@ -14,6 +14,7 @@ type Meta struct {
 	Storms    []Storm
 	Exhausted []Exhausted
 	Process   []Process
+	Killed    []Killed
 	Resource  Resource // nil: the block says nothing of it
 }
 

@@ -22,6 +22,9 @@ func EncodeMeta(m Meta) Block {
 	if len(m.Process) > 0 || len(m.Resource) > 0 {
 		out.Version = ResourceVersion
 	}
+	if len(m.Killed) > 0 {
+		out.Version = KilledVersion
+	}
 	return out
 }
 

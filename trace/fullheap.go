@@ -62,28 +62,69 @@ func (f *FullHeap) Cause(maxHeap uint64) string {
 	}
 	return fmt.Sprintf("the last full collection left the heap %.0f %% full: out of memory, most likely "+
 		"(an OutOfMemoryError that ended the program, ExitOnOutOfMemoryError, CrashOnOutOfMemoryError or a kill)",
-		100*float64(f.after)/float64(maxHeap))
+		percent(f.after, maxHeap))
 }
 
-// End says why a JVM that ended without a word ended, as far as its heap of at most maxHeap bytes shows it: the heap
-// was full (Cause), or it was not. p is the memory of its process, the newest that is known; its RSS may be 0. "": the
-// heap shows neither.
-func (f *FullHeap) End(maxHeap uint64, p Process) string {
-	if why := f.Cause(maxHeap); why != "" {
+// LastKnown is what is known of a JVM when it ended without an end marker, or when its recording ends.
+type LastKnown struct {
+	Time    uint64  // of the end, ns since the probe began
+	MaxHeap uint64  // bytes; 0: not known
+	Process Process // memory of the JVM's process, the newest that is known; RSS may be 0
+	Killed  *Killed // what the kernel killed meanwhile; nil: nothing, or that is not known
+}
+
+// End says why a JVM that ended without a word ended, as far as the kernel and the heap show it: the kernel killed it,
+// the heap was full (Cause), or it was not. "": neither is known.
+func (f *FullHeap) End(l LastKnown) string {
+	if l.Killed != nil {
+		return l.Killed.String() + f.withRoom(l.MaxHeap) + l.process("; ")
+	}
+	if why := f.Cause(l.MaxHeap); why != "" {
 		return why
 	}
-	if !f.any || maxHeap == 0 || float64(f.last) > roomShare*float64(maxHeap) {
+	if !f.any || l.MaxHeap == 0 || float64(f.last) > roomShare*float64(l.MaxHeap) {
 		return ""
 	}
-	text := fmt.Sprintf("not the heap: the last collection left %.0f %% of its maximum in use",
-		100*float64(f.last)/float64(maxHeap))
-	if p.RSS == 0 {
-		return text
+	return fmt.Sprintf("not the heap: the last collection left %.0f %% of its maximum in use",
+		percent(f.last, l.MaxHeap)) + l.process(", and ")
+}
+
+// withRoom says what the heap was like when the kernel killed the JVM; "": nothing is known.
+func (f *FullHeap) withRoom(maxHeap uint64) string {
+	share := percent(f.last, maxHeap)
+	switch {
+	case !f.any || maxHeap == 0:
+		return ""
+	case f.Cause(maxHeap) != "":
+		return fmt.Sprintf("; the heap was full as well: the last full collection left %.0f %% of its maximum in use",
+			percent(f.after, maxHeap))
+	case float64(f.last) <= roomShare*float64(maxHeap):
+		return fmt.Sprintf("; the heap was not full: the last collection left %.0f %% of its maximum in use", share)
 	}
-	text += fmt.Sprintf(", and the process had %d MiB resident", p.RSS>>20)
+	return fmt.Sprintf("; the last collection left %.0f %% of the heap's maximum in use", share)
+}
+
+// process gives the memory of the process, and how old the figures are: it may have grown since.
+func (l *LastKnown) process(join string) string {
+	p := &l.Process
+	if p.RSS == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%s%s before the end the process had %d MiB resident", join, before(l.Time, p.Time), p.RSS>>20)
 	if p.Limit > 0 {
-		text += fmt.Sprintf("; its container used %.0f %% of %d MiB", 100*float64(min(p.Used, 2*p.Limit))/
-			float64(p.Limit), p.Limit>>20)
+		text += fmt.Sprintf("; its container used %.0f %% of %d MiB", percent(min(p.Used, 2*p.Limit), p.Limit),
+			p.Limit>>20)
 	}
 	return text
 }
+
+// before gives how long before the time end, ns, the time at was, a second at least: no figure is of the end itself.
+func before(end, at uint64) string {
+	s := max((max(end, at)-at+5e8)/1e9, 1)
+	if s < 120 {
+		return fmt.Sprintf("%d s", s)
+	}
+	return fmt.Sprintf("%d min", s/60)
+}
+
+func percent(part, whole uint64) float64 { return 100 * float64(part) / float64(whole) }

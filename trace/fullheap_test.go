@@ -68,26 +68,71 @@ func TestFullHeap(t *testing.T) {
 // said beside it.
 func TestNotTheHeap(t *testing.T) {
 	var f trace.FullHeap
-	p := trace.Process{RSS: 500 << 20, Limit: 512 << 20, Used: 510 << 20}
-	if why := f.End(100, p); why != "" {
+	p := trace.Process{Time: 10e9, RSS: 500 << 20, Limit: 512 << 20, Used: 510 << 20}
+	end := func(p trace.Process) string {
+		return f.End(trace.LastKnown{Time: 18e9, MaxHeap: 100, Process: p})
+	}
+	if why := end(p); why != "" {
 		t.Errorf("without a collection: %q", why)
 	}
 	pause(&f, trace.PauseYoung, 5, 80, 80)
-	if why := f.End(100, p); why != "" {
+	if why := end(p); why != "" {
 		t.Errorf("80 %% may be garbage or not: %q", why)
 	}
 	pause(&f, trace.PauseYoung, 6, 25, 25)
 	pause(&f, trace.PauseWalk, 7, 99, 99)
-	const want = "not the heap: the last collection left 25 % of its maximum in use, and the process had 500 MiB " +
-		"resident; its container used 100 % of 512 MiB"
-	if why := f.End(100, p); why != want {
+	const want = "not the heap: the last collection left 25 % of its maximum in use, and 8 s before the end the process " +
+		"had 500 MiB resident; its container used 100 % of 512 MiB"
+	if why := end(p); why != want {
 		t.Errorf("%q", why)
 	}
-	if why := f.End(100, trace.Process{}); !strings.HasSuffix(why, "in use") {
+	if why := end(trace.Process{}); !strings.HasSuffix(why, "in use") {
 		t.Errorf("%q", why)
 	}
 	pause(&f, trace.PauseFull, 8, 97, 97)
-	if why := f.End(100, p); !strings.Contains(why, "97 % full") {
+	if why := end(p); !strings.Contains(why, "97 % full") {
 		t.Errorf("%q", why)
+	}
+}
+
+// TestKilled: that the kernel killed the JVM comes first, and then what the heap and the process were like.
+func TestKilled(t *testing.T) {
+	var none, room, some, full trace.FullHeap
+	pause(&room, trace.PauseYoung, 5, 25, 25)
+	pause(&some, trace.PauseYoung, 5, 80, 80)
+	pause(&full, trace.PauseFull, 5, 97, 97)
+	const cgroup = "the kernel killed it because its memory cgroup reached its limit of 256 MiB " +
+		"(most likely: the counter of kills of that cgroup rose)"
+	const process = "; 8 s before the end the process had 200 MiB resident; its container used 90 % of 256 MiB"
+	const limit = 256 << 20
+	for _, c := range []struct {
+		f    *trace.FullHeap
+		k    trace.Killed
+		want string
+	}{
+		{&none, trace.Killed{Scope: trace.KilledCgroup, Limit: limit}, cgroup + process},
+		{&room, trace.Killed{Scope: trace.KilledCgroup, Limit: limit}, cgroup +
+			"; the heap was not full: the last collection left 25 % of its maximum in use" + process},
+		{&some, trace.Killed{Scope: trace.KilledCgroup}, "the kernel killed it for want of memory (most likely: the " +
+			"counter of kills of its memory cgroup rose); the last collection left 80 % of the heap's maximum in use" +
+			process},
+		{&full, trace.Killed{Scope: trace.KilledAbove, Limit: limit}, "the kernel killed a process of the cgroup " +
+			"above it for want of memory at about that time (its own memory cgroup, with a limit of 256 MiB, is " +
+			"gone); the heap was full as well: the last full collection left 97 % of its maximum in use" + process},
+		{&none, trace.Killed{Scope: trace.KilledAbove}, "the kernel killed a process of the cgroup above it for want " +
+			"of memory at about that time (its own memory cgroup is gone)" + process},
+		{&none, trace.Killed{Scope: trace.KilledMachine},
+			"the kernel killed a process for want of memory at about that time" + process},
+	} {
+		got := c.f.End(trace.LastKnown{Time: 18e9, MaxHeap: 100, Killed: &c.k,
+			Process: trace.Process{Time: 10e9, RSS: 200 << 20, Limit: limit, Used: limit / 10 * 9}})
+		if got != c.want {
+			t.Errorf("%+v:\n%q\nwant\n%q", c.k, got, c.want)
+		}
+	}
+	old := none.End(trace.LastKnown{Time: 400e9, Killed: &trace.Killed{Scope: trace.KilledMachine},
+		Process: trace.Process{Time: 10e9, RSS: 1 << 20}})
+	if !strings.HasSuffix(old, "; 6 min before the end the process had 1 MiB resident") {
+		t.Errorf("%q", old)
 	}
 }

@@ -52,6 +52,29 @@ type Process struct {
 	Time, RSS, Anon, Swap, Threads, Heap, Metaspace, Code, Classes, Limit, Used uint64
 }
 
+// Killed says that the kernel killed a process for want of memory before the JVM was found ended, without an end marker.
+// Scope says which counter of kills rose. Limit is that of the memory cgroup of the JVM's process, or of one above it,
+// if it was reached; 0: it was not, or that is not known. At most the newest event counts.
+type Killed struct{ Time, Scope, Limit uint64 }
+
+func (k Killed) String() string {
+	limit := fmt.Sprintf("%d MiB", k.Limit>>20)
+	switch {
+	case k.Scope == KilledCgroup && k.Limit > 0:
+		return "the kernel killed it because its memory cgroup reached its limit of " + limit +
+			" (most likely: the counter of kills of that cgroup rose)"
+	case k.Scope == KilledCgroup:
+		return "the kernel killed it for want of memory (most likely: the counter of kills of its memory cgroup rose)"
+	case k.Scope == KilledAbove && k.Limit > 0:
+		return "the kernel killed a process of the cgroup above it for want of memory at about that time " +
+			"(its own memory cgroup, with a limit of " + limit + ", is gone)"
+	case k.Scope == KilledAbove:
+		return "the kernel killed a process of the cgroup above it for want of memory at about that time " +
+			"(its own memory cgroup is gone)"
+	}
+	return "the kernel killed a process for want of memory at about that time"
+}
+
 // remark takes in an event of a META that is not the JVM's description.
 func (m *Meta) remark(r *row) {
 	n := &r.num
@@ -70,6 +93,8 @@ func (m *Meta) remark(r *row) {
 		m.Exhausted = append(m.Exhausted, Exhausted{n[0], n[1]})
 	case TagProcess:
 		m.Process = append(m.Process, Process{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10]})
+	case TagKilled:
+		m.Killed = append(m.Killed, Killed{n[0], n[1], n[2]})
 	case TagResource:
 		m.Resource = m.Resource.with(r.str(0), CleanAttr(r.str(1))) // a probe's is as the process wrote it
 	}
@@ -98,6 +123,9 @@ func (m *Meta) appendRemarks(b []byte) []byte {
 	for _, p := range m.Process {
 		b = putRemark(b, TagProcess, []uint64{p.Time, p.RSS, p.Anon, p.Swap, p.Threads, p.Heap, p.Metaspace, p.Code,
 			p.Classes, p.Limit, p.Used})
+	}
+	for _, k := range m.Killed {
+		b = putRemark(b, TagKilled, []uint64{k.Time, k.Scope, k.Limit})
 	}
 	return m.Resource.appendTo(b)
 }
@@ -148,6 +176,9 @@ func (m *Meta) First() (t uint64, ok bool) {
 	}
 	for _, p := range m.Process {
 		see(p.Time)
+	}
+	for _, k := range m.Killed {
+		see(k.Time)
 	}
 	return t, ok
 }

@@ -21,6 +21,7 @@ func remarks() trace.Meta {
 		Exhausted: []trace.Exhausted{{Time: 63e9, Failed: 2}},
 		Process: []trace.Process{{Time: 64e9, RSS: 300e6, Anon: 280e6, Swap: 1000, Threads: 23, Heap: 128 << 20,
 			Metaspace: 40e6, Code: 9e6, Classes: 7000, Limit: 512 << 20, Used: 310e6}},
+		Killed: []trace.Killed{{Time: 65e9, Scope: trace.KilledCgroup, Limit: 512 << 20}},
 	}
 }
 
@@ -68,10 +69,11 @@ func TestRemarksBeyondLimits(t *testing.T) {
 		Storms:    []trace.Storm{{Time: most, Span: most, Collections: most, NS: most}},
 		Exhausted: []trace.Exhausted{{Time: most, Failed: most}},
 		Process:   []trace.Process{{Time: most, RSS: most, Threads: most, Limit: most, Used: most}},
+		Killed:    []trace.Killed{{Time: most, Scope: most, Limit: most}},
 	}))
 	if got, want := m.SitesCut[0], (trace.SitesCut{Time: trace.MaxTime, Samples: trace.MaxCount,
 		Folded: trace.MaxCount}); got != want || m.Sampling[0].NS != trace.MaxTime || len(m.Exhausted) != 1 ||
-		m.Process[0].RSS != trace.MaxBytes {
+		m.Process[0].RSS != trace.MaxBytes || m.Killed[0].Limit != trace.MaxBytes {
 		t.Errorf("read %+v", m)
 	}
 }
@@ -81,7 +83,7 @@ func TestRemarksBeyondLimits(t *testing.T) {
 func TestOldNotes(t *testing.T) {
 	b := onlyBlock(t, "testdata/oldnotes.txt")
 	got, want := decodeMeta(t, b), remarks()
-	want.Storms, want.Process = nil, nil
+	want.Storms, want.Process, want.Killed = nil, nil, nil
 	want.Exhausted[0].Failed = 0
 	want.Notes = []trace.Note{{Time: 64e9, Text: "paused: the host's switch is set"},
 		{Time: 65e9, Text: "cost: sampling much"}, {Time: 65e9, Text: "cost: sampling 99999999999999999999 ns"},

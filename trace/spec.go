@@ -29,6 +29,7 @@ const (
 	TagProcess     Tag = 20
 	TagResource    Tag = 21
 	TagUseScope    Tag = 22
+	TagKilled      Tag = 23
 	TagPause       Tag = 24
 	TagSpace       Tag = 25
 	TagRegions     Tag = 26
@@ -192,6 +193,7 @@ var (
 	GapReasonNames      = enum("gap reason", "", "overflow", "violation", "away", "store", "samples")
 	CollectionFlagNames = bitsOf("collection flags", "known", "synced")
 	EndReasonNames      = enum("end reason", "", "death", "detached", "gave_up")
+	KilledScopeNames    = enum("kill scope", "", "cgroup", "above", "machine")
 	RefPartFlagNames    = bitsOf("part flags", "first", "last")
 	RefKindNames        = enum("class kind", "instance", "objarray", "array", "mirror", "reference", "", "chunk",
 		"filler")
@@ -228,7 +230,7 @@ const (
 // stream.md and heapcam_abi.h against it.
 var blockSpecs = []BlockSpec{
 	{KindMeta, "META", []Tag{TagJVM, TagNote, TagSampling, TagSitesCut, TagUnlisted, TagStorm, TagExhausted,
-		TagProcess, TagResource}, false},
+		TagProcess, TagResource, TagKilled}, false},
 	{KindDefs, "DEFS", []Tag{TagType, TagLoader, TagMethod, TagFrame, TagThread, TagTypeGone, TagLoaderGone,
 		TagCandidate, TagScanned}, false},
 	{KindSamples, "SAMPLES", []Tag{TagSampleBase, TagSample, TagWatched}, false},
@@ -272,6 +274,9 @@ var events = []Event{
 		u("limit", MaxBytes), u("used", MaxBytes),
 	}},
 	{Tag: TagResource, Name: "resource", Since: ResourceVersion, Fields: []Field{str("key"), str("value")}},
+	{Tag: TagKilled, Name: "killed", Since: KilledVersion, Fields: []Field{
+		u("time", MaxTime), en("scope", 1, 255, KilledScopeNames), u("limit", MaxBytes),
+	}},
 	{Tag: TagType, Name: "type", Fields: []Field{
 		id("id", MaxTypeID), en("flags", 0, maxFlags, TypeFlagNames), u("size", MaxInstance), u("log2", MaxLog2),
 		u("loader", MaxID),

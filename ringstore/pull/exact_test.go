@@ -16,6 +16,8 @@ func TestExactCutsRemarks(t *testing.T) {
 		"sitescut":  func(t uint64) trace.Meta { return trace.Meta{SitesCut: []trace.SitesCut{{Time: t}}} },
 		"unlisted":  func(t uint64) trace.Meta { return trace.Meta{Unlisted: []trace.Unlisted{{Time: t}}} },
 		"storm":     func(t uint64) trace.Meta { return trace.Meta{Storms: []trace.Storm{{Time: t}}} },
+		"process":   func(t uint64) trace.Meta { return trace.Meta{Process: []trace.Process{{Time: t}}} },
+		"killed":    func(t uint64) trace.Meta { return trace.Meta{Killed: []trace.Killed{{Time: t, Scope: 1}}} },
 		"exhausted": func(t uint64) trace.Meta { return trace.Meta{Exhausted: []trace.Exhausted{{Time: t}}} },
 	} {
 		for when, kept := range map[uint64]bool{10: true, 11: false} {
