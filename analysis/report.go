@@ -88,8 +88,10 @@ type Report struct {
 	LeftOut int      `json:"listings_left_out,omitempty"`
 	Damage  []string `json:"damage"`
 	// Ending is none (no end marker), jvm (the JVM ended), detached, or stopped (by the probe).
-	Ending    Ending   `json:"ending"`
-	End       string   `json:"end"`               // how the recording ends, for people
+	Ending Ending `json:"ending"`
+	End    string `json:"end"` // how the recording ends, for people
+	// what the kernel killed for want of memory shortly before the JVM was found ended; null: nothing that is known
+	Killed    *Killed  `json:"killed,omitempty"`
 	FirstLook ui.Flow  `json:"look_first"`        // the headline of `heapcam leaks`
 	Watched   *Watched `json:"watched,omitempty"` // of ZGC, Shenandoah and Epsilon
 	// memory of the JVM's process; null: not recorded
@@ -108,6 +110,15 @@ type Report struct {
 	Likely []leak.Verdict `json:"-"`
 
 	full trace.FullHeap
+	over uint64 // when the newest collection was over, ns since the probe began
+}
+
+// Killed says that the kernel killed a process for want of memory, before the JVM was found without an end marker.
+type Killed struct {
+	Time time.Time `json:"time"` // when the JVM was found ended
+	// whose counter of kills rose: cgroup (of the JVM's process), above (its cgroup is gone), or machine
+	Scope string `json:"scope"`
+	Limit uint64 `json:"limit_bytes,omitempty"` // limit of a memory cgroup that was reached; 0: not known
 }
 
 // ReportSchema is the schema that a Report's JSON has.
@@ -147,6 +158,7 @@ func (rep *Report) collection(r *heap.Symbols, c *heap.Collection) CollectionRow
 	rep.PauseNS += c.Dur
 	rep.ProbeNS += c.Probe + c.SyncProbe
 	rep.full.Pause(&c.Pause, row.Before, c.Used)
+	rep.over = max(rep.over, c.End())
 	if c.Flags&trace.PauseLeftOut != 0 {
 		rep.LeftOut++
 	}
@@ -174,13 +186,20 @@ func (rep *Report) ending(r *heap.Cursor) {
 	rep.Damage = append(rep.Damage, r.Faults...)
 	rep.Ending = EndingNone
 	rep.End = noEnd + ": the JVM was killed, crashed, or is still running, or the file was cut off"
-	var memory trace.Process
+	last := trace.LastKnown{Time: max(rep.over, r.Noted), MaxHeap: r.JVM.MaxHeap, Killed: r.Killed}
 	if n := len(r.Process); n > 0 {
-		memory = r.Process[n-1]
+		last.Process = r.Process[n-1]
 	}
-	if why := rep.full.Cause(r.JVM.MaxHeap); why != "" {
+	if r.Killed != nil {
+		last.Time = r.Killed.Time
+		rep.Killed = &Killed{Time: collection.Wall(r.Symbols, r.Killed.Time),
+			Scope: trace.KilledScopeNames.String(r.Killed.Scope), Limit: r.Killed.Limit}
+	}
+	switch why := rep.full.End(last); {
+	case why == "":
+	case r.Killed != nil, rep.full.Cause(r.JVM.MaxHeap) != "":
 		rep.End = noEnd + "; " + why
-	} else if why := rep.full.End(r.JVM.MaxHeap, memory); why != "" {
+	default:
 		rep.End += "; if it ended, it was " + why
 	}
 	if r.End != nil {

@@ -16,6 +16,10 @@ func (f *Findings) distress(b trace.Block) {
 	}
 	f.Exhausted = append(f.Exhausted, m.Exhausted[:min(len(m.Exhausted), maxDistress-len(f.Exhausted))]...)
 	f.Storms = append(f.Storms, m.Storms[:min(len(m.Storms), maxDistress-len(f.Storms))]...)
+	if n := len(m.Killed); n > 0 {
+		f.Killed = &m.Killed[n-1]
+	}
+	f.Noted = max(f.Noted, m.Last())
 	if f.Process = append(f.Process, m.Process...); len(f.Process) > maxProcess {
 		n := 0
 		for i, p := range f.Process {

@@ -17,6 +17,10 @@ type Findings struct {
 	Storms    []trace.Storm
 	// Process is the memory of the JVM's process over the window, at most maxProcess times, evenly.
 	Process []trace.Process
+	// Killed is the newest event of that name, nil if there is none. Noted is the newest time of a note or remark, ns
+	// since the probe's start.
+	Killed *trace.Killed
+	Noted  uint64
 	// Uncompacted says that listings may hold dead objects of regions that G1 on 17 did not compact: the probe could
 	// not tell them.
 	Uncompacted bool

@@ -3,14 +3,14 @@ package trace
 // Versions.
 const (
 	FormatVersion      = 10 // of blocks: the newest that this program reads
-	ProbeFormatVersion = 1 // of a probe's blocks, but for the next three
-	RefsFormatVersion  = 4 // of REFS
-	SliceFormatVersion = 3 // of SLICE, and of EPOCH with events of version 3
-	ResourceVersion    = 5 // of META with `resource` or `process`
-	CandidatesVersion  = 6 // of DEFS with `candidate` or `scanned`
-	RefColumnsVersion  = 7 // of REFS with `refcolumns`
-	SitedVersion       = 8 // of EPOCH with `sited`
-	UsesVersion        = 9 // of EPOCH with `uses`
+	ProbeFormatVersion = 1  // of a probe's blocks, but for the next three
+	RefsFormatVersion  = 4  // of REFS
+	SliceFormatVersion = 3  // of SLICE, and of EPOCH with events of version 3
+	ResourceVersion    = 5  // of META with `resource` or `process`
+	CandidatesVersion  = 6  // of DEFS with `candidate` or `scanned`
+	RefColumnsVersion  = 7  // of REFS with `refcolumns`
+	SitedVersion       = 8  // of EPOCH with `sited`
+	UsesVersion        = 9  // of EPOCH with `uses`
 	KilledVersion      = 10 // of META with `killed`
 	// ConcurrentVersion is that of a probe's blocks, and of META, where objects have no addresses (Concurrent).
 	ConcurrentVersion = 3

@@ -117,8 +117,8 @@ func TestKilled(t *testing.T) {
 			"counter of kills of its memory cgroup rose); the last collection left 80 % of the heap's maximum in use" +
 			process},
 		{&full, trace.Killed{Scope: trace.KilledAbove, Limit: limit}, "the kernel killed a process of the cgroup " +
-			"above it for want of memory at about that time (its own memory cgroup, with a limit of 256 MiB, is " +
-			"gone); the heap was full as well: the last full collection left 97 % of its maximum in use" + process},
+			"above it for want of memory at about that time (its own memory cgroup is gone; a limit of " +
+			"256 MiB was reached); the heap was full as well: the last full collection left 97 % of its maximum in use" + process},
 		{&none, trace.Killed{Scope: trace.KilledAbove}, "the kernel killed a process of the cgroup above it for want " +
 			"of memory at about that time (its own memory cgroup is gone)" + process},
 		{&none, trace.Killed{Scope: trace.KilledMachine},

@@ -67,7 +67,7 @@ func (k Killed) String() string {
 		return "the kernel killed it for want of memory (most likely: the counter of kills of its memory cgroup rose)"
 	case k.Scope == KilledAbove && k.Limit > 0:
 		return "the kernel killed a process of the cgroup above it for want of memory at about that time " +
-			"(its own memory cgroup, with a limit of " + limit + ", is gone)"
+			"(its own memory cgroup is gone; a limit of " + limit + " was reached)"
 	case k.Scope == KilledAbove:
 		return "the kernel killed a process of the cgroup above it for want of memory at about that time " +
 			"(its own memory cgroup is gone)"
@@ -163,11 +163,22 @@ func (m *Meta) Texts() []Note {
 
 // First gives the earliest time that a note or remark of m names; ok: there is one.
 func (m *Meta) First() (t uint64, ok bool) {
-	see := func(at uint64) {
+	m.times(func(at uint64) {
 		if !ok || at < t {
 			t, ok = at, true
 		}
-	}
+	})
+	return t, ok
+}
+
+// Last gives the newest time that a note or remark of m names; 0: there is none.
+func (m *Meta) Last() (t uint64) {
+	m.times(func(at uint64) { t = max(t, at) })
+	return t
+}
+
+// times calls see with each time that a note or remark names.
+func (m *Meta) times(see func(at uint64)) {
 	for _, n := range m.Texts() {
 		see(n.Time)
 	}
@@ -180,5 +191,4 @@ func (m *Meta) First() (t uint64, ok bool) {
 	for _, k := range m.Killed {
 		see(k.Time)
 	}
-	return t, ok
 }

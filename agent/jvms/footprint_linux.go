@@ -29,7 +29,7 @@ func FootprintOf(pid int, startTicks uint64) (Footprint, error) {
 		unix.Close(root)
 	}
 	f.Limit, f.Used = memoryCgroup(p.Text("cgroup", maxStatus), func(path string) string {
-		return readSmall(filepath.Join("/sys/fs/cgroup", path))
+		return readSmall(filepath.Join(cgroupRoot, path))
 	})
 	return f, nil
 }
@@ -55,10 +55,9 @@ func (f *Footprint) fromStatus(text string) {
 	}
 }
 
-// memoryCgroup gives limit and use of the memory cgroup that /proc/PID/cgroup names, or of its nearest parent with a
-// limit; read reads a file below /sys/fs/cgroup. 0: not known, or no limit.
-func memoryCgroup(text string, read func(path string) string) (limit, used uint64) {
-	top, path, most, now := "", "", "memory.max", "memory.current"
+// memoryGroup gives the path of the memory cgroup that /proc/PID/cgroup names, and the folder of its hierarchy: ""
+// with version 2. It is the word of a process of another user.
+func memoryGroup(text string) (top, path string) {
 	for line := range strings.Lines(text) {
 		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		switch {
@@ -66,13 +65,23 @@ func memoryCgroup(text string, read func(path string) string) (limit, used uint6
 		case f[0] == "0" && path == "":
 			path = f[2]
 		case strings.Contains(","+f[1]+",", ",memory,"):
-			top, path, most, now = "memory", f[2], "memory.limit_in_bytes", "memory.usage_in_bytes"
+			top, path = "memory", f[2]
 		}
 	}
-	const none = 1 << 60 // version 1 has a number near 2^63 where there is no limit
+	return top, path
+}
+
+// memoryCgroup gives limit and use of the memory cgroup that /proc/PID/cgroup names, or of its nearest parent with a
+// limit; read reads a file below /sys/fs/cgroup. 0: not known, or no limit.
+func memoryCgroup(text string, read func(path string) string) (limit, used uint64) {
+	most, now := "memory.max", "memory.current"
+	top, path := memoryGroup(text)
+	if top != "" {
+		most, now = "memory.limit_in_bytes", "memory.usage_in_bytes"
+	}
 	for path = filepath.Clean("/" + path); ; path = filepath.Dir(path) {
 		n, err := strconv.ParseUint(strings.TrimSpace(read(filepath.Join(top, path, most))), 10, 64)
-		if err == nil && n < none {
+		if err == nil && n < noLimit {
 			used, _ = strconv.ParseUint(strings.TrimSpace(read(filepath.Join(top, path, now))), 10, 64)
 			return n, used
 		}

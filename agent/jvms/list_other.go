@@ -18,6 +18,12 @@ func FootprintOf(pid int, startTicks uint64) (Footprint, error) {
 	return Footprint{}, errors.ErrUnsupported
 }
 
+// KillsOf is for Linux.
+func KillsOf(pid int, startTicks uint64) (Kills, error) { return Kills{}, errors.ErrUnsupported }
+
+// Killed is for Linux: what was killed is not known here.
+func (k *Kills) Killed() (scope, limit uint64) { return 0, 0 }
+
 // Watch is for Linux.
 func Watch(ctx context.Context, f func(added, ended []JVM)) error { return errors.ErrUnsupported }
 

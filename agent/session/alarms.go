@@ -15,6 +15,7 @@ type alarms struct {
 	cause string // why a JVM that sent no end marker ended, as far as known
 
 	process trace.Process // memory of the JVM's process, the newest that is known
+	kills   kills         // what the kernel killed for want of memory
 }
 
 // causeTime is how long after its last collection a JVM's end may be noticed, to be explained by it.
@@ -27,12 +28,13 @@ func (a *alarms) pause(p *trace.Pause, before, after uint64) (storm bool) {
 	return a.storm.pause(p)
 }
 
-// ended takes note of an end without an end marker at the time now, ns of the stream; maxHeap is in bytes.
-func (a *alarms) ended(now, maxHeap uint64) {
-	if at, last := a.full.Ended(); last && now >= at+uint64(causeTime) {
+// ended takes note of an end without an end marker at the time now, ns of the stream; maxHeap is in bytes. killed is
+// what the kernel killed meanwhile, nil: nothing.
+func (a *alarms) ended(now, maxHeap uint64, killed *trace.Killed) {
+	if at, last := a.full.Ended(); killed == nil && last && now >= at+uint64(causeTime) {
 		return
 	}
-	a.cause = a.full.End(maxHeap, a.process)
+	a.cause = a.full.End(trace.LastKnown{Time: now, MaxHeap: maxHeap, Process: a.process, Killed: killed})
 }
 
 // Cause says why a JVM that ended without an end marker most likely ended, after Run; "": nothing is known.

@@ -30,9 +30,10 @@ func (s *Session) finish(gone bool) {
 	}
 	if killed {
 		s.in.over = KilledPhase
-		s.alarms.ended(max(s.in.time, s.in.now()), s.in.jvm.MaxHeap)
+		at := max(s.in.time, s.in.now())
+		s.alarms.ended(at, s.in.jvm.MaxHeap, s.noteKilled(time.Now(), at))
 		if s.alarms.cause != "" {
-			s.note(s.in.time, "the JVM ended without an end marker; "+s.alarms.cause)
+			s.note(at, "the JVM ended without an end marker; "+s.alarms.cause)
 		}
 	}
 }

@@ -42,6 +42,7 @@ func (s *Session) observe(h shmring.Status) error {
 	}
 	s.noteSampling(h)
 	s.noteFootprint(false)
+	s.alarms.kills.read(time.Now(), s.process)
 	if err := errors.Join(s.govern(h), s.governSampling(h)); err != nil {
 		return fmt.Errorf("ask the probe: %w", err)
 	}

@@ -224,6 +224,7 @@ func (s *Session) idle() error {
 		return nil
 	}
 	s.noteExhaustion(h)
+	s.alarms.kills.read(time.Now(), s.process)
 	if h.State == shmring.StatePaused {
 		return nil
 	}
