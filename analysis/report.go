@@ -90,7 +90,7 @@ type Report struct {
 	// Ending is none (no end marker), jvm (the JVM ended), detached, or stopped (by the probe).
 	Ending Ending `json:"ending"`
 	End    string `json:"end"` // how the recording ends, for people
-	// what the kernel killed for want of memory shortly before the JVM was found ended; null: nothing that is known
+	// what the kernel killed for want of memory shortly before the JVM was found ended; absent: nothing that is known
 	Killed    *Killed  `json:"killed,omitempty"`
 	FirstLook ui.Flow  `json:"look_first"`        // the headline of `heapcam leaks`
 	Watched   *Watched `json:"watched,omitempty"` // of ZGC, Shenandoah and Epsilon

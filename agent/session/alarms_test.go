@@ -3,9 +3,11 @@ package session
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/heapcam/heapcam/agent/jvms"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -70,5 +72,42 @@ func TestStormIsBounded(t *testing.T) {
 	}
 	if len(s.full) != stormMost || s.sum != 2*stormMost {
 		t.Errorf("%d are remembered, which took %d ns", len(s.full), s.sum)
+	}
+}
+
+// TestKilledCause: that the kernel killed the JVM is its cause, however long ago its last collection was; a full heap is
+// the cause only shortly after.
+func TestKilledCause(t *testing.T) {
+	var a alarms
+	a.full.Pause(&trace.Pause{Kind: trace.PauseFull, Start: 1e9}, 97, 97)
+	late := 1e9 + 2*uint64(causeTime)
+	if a.ended(late, 100, nil); a.cause != "" {
+		t.Errorf("long after: %q", a.cause)
+	}
+	k := trace.Killed{Time: late, Scope: trace.KilledMachine}
+	if a.ended(late, 100, &k); !strings.HasPrefix(a.cause, k.String()+"; the heap was full as well") {
+		t.Errorf("killed: %q", a.cause)
+	}
+	if a.ended(2e9, 100, nil); !strings.HasPrefix(a.cause, "the last full collection left the heap 97 % full") {
+		t.Errorf("at once: %q", a.cause)
+	}
+}
+
+// TestKillsSince: what was read while the JVM may have been ending is not what the end is compared with.
+func TestKillsSince(t *testing.T) {
+	var k kills
+	t0 := time.Unix(1e9, 0)
+	if k.since(t0) != &k.newest {
+		t.Error("without a reading")
+	}
+	k.take(t0, jvms.Kills{})
+	if k.since(t0.Add(time.Second)) != &k.newest {
+		t.Error("the first reading was not taken, and there is no other")
+	}
+	k.take(t0.Add(10*time.Second), jvms.Kills{})
+	for after, want := range map[time.Duration]*jvms.Kills{time.Second: &k.before, 6 * time.Second: &k.newest} {
+		if k.since(t0.Add(10*time.Second+after)) != want {
+			t.Errorf("%s after the newest reading: the wrong one", after)
+		}
 	}
 }

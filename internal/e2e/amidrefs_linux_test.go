@@ -238,8 +238,38 @@ func newMemoryGroup(t *testing.T, name string) memoryGroup {
 	if _, err := os.Stat(filepath.Join(g.dir, g.limit)); err != nil {
 		t.Skipf("not run: memory limits of a control group (%v)", err)
 	}
-	g.wrap = []string{"sh", "-c", "echo $$ > " + filepath.Join(g.dir, "cgroup.procs") + ` && exec "$@"`, "sh"}
+	g.wrap = g.starter()
 	return g
+}
+
+// starter is what starts a program in the group.
+func (g *memoryGroup) starter() []string {
+	return []string{"sh", "-c", "echo $$ > " + filepath.Join(g.dir, "cgroup.procs") + ` && exec "$@"`, "sh"}
+}
+
+// child makes a group below the group.
+func (g *memoryGroup) child(t *testing.T, name string) memoryGroup {
+	t.Helper()
+	_ = os.WriteFile(filepath.Join(g.dir, "cgroup.subtree_control"), []byte("+memory"), 0o644) // version 2
+	c := *g
+	c.dir = filepath.Join(g.dir, name)
+	if err := os.Mkdir(c.dir, 0o755); err != nil {
+		t.Skipf("not run: memory limits of a control group (%v)", err)
+	}
+	t.Cleanup(func() {
+		await(t, "an empty group", func() bool {
+			err := os.Remove(c.dir)
+			return err == nil || os.IsNotExist(err)
+		})
+	})
+	c.wrap = c.starter()
+	return c
+}
+
+// noSwap has the kernel swap out nothing of the group, where it can: it would not kill then.
+func (g *memoryGroup) noSwap() {
+	_ = os.WriteFile(filepath.Join(g.dir, "memory.swappiness"), []byte("0"), 0o644)
+	_ = os.WriteFile(filepath.Join(g.dir, "memory.swap.max"), []byte("0"), 0o644)
 }
 
 func (g *memoryGroup) set(t *testing.T, bytes int64) {

@@ -1,14 +1,16 @@
+import java.io.File;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Fills memory outside the heap until it is killed, or holds so many MiB. Arguments: MiB, ms that it works before. */
+/** Fills memory outside the heap until it is killed, or holds so many MiB. Arguments: MiB, ms that it works before, and a file that ends this. */
 public class Outside {
     static volatile Object sink;
 
     public static void main(String[] a) throws Exception {
         System.out.println("pid " + ProcessHandle.current().pid());
-        for (long end = System.currentTimeMillis() + Long.parseLong(a[1]); System.currentTimeMillis() < end; Thread.sleep(1)) {
+        File fill = new File(a.length > 2 ? a[2] : "/none");
+        for (long end = System.currentTimeMillis() + Long.parseLong(a[1]); System.currentTimeMillis() < end && !fill.exists(); Thread.sleep(1)) {
             for (int i = 0; i < 100; i++) sink = new byte[1000];
         }
         System.gc();
