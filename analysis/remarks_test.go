@@ -64,8 +64,8 @@ func TestKilledReport(t *testing.T) {
 			killed.String() + "; the heap was not full: the last collection left 25 % of its maximum in use; " +
 			figures, true},
 		"noted": {[]trace.Block{trace.EncodeMeta(trace.Meta{Notes: []trace.Note{{Time: 20e9, Text: "x"}}})},
-			noEnd + ": the JVM was killed, crashed, or is still running, or the file was cut off; if it ended, it was " +
-				"not the heap: the last collection left 25 % of its maximum in use, and " + figures, false},
+			noEnd + ": the JVM was killed, crashed, or is still running, or the file was cut off; if it ended, it " +
+				"was not the heap: the last collection left 25 % of its maximum in use, and " + figures, false},
 		"ended": {[]trace.Block{trace.EncodeMeta(trace.Meta{Killed: []trace.Killed{killed}}),
 			trace.EncodeEnd(trace.End{Time: 20e9, Reason: trace.EndDeath})}, "the JVM ended", true},
 	} {

@@ -81,8 +81,8 @@ func TestNotTheHeap(t *testing.T) {
 	}
 	pause(&f, trace.PauseYoung, 6, 25, 25)
 	pause(&f, trace.PauseWalk, 7, 99, 99)
-	const want = "not the heap: the last collection left 25 % of its maximum in use, and 8 s before the end the process " +
-		"had 500 MiB resident; its container used 100 % of 512 MiB"
+	const want = "not the heap: the last collection left 25 % of its maximum in use, and 8 s before the end the " +
+		"process had 500 MiB resident; its container used 100 % of 512 MiB"
 	if why := end(p); why != want {
 		t.Errorf("%q", why)
 	}
@@ -118,7 +118,8 @@ func TestKilled(t *testing.T) {
 			process},
 		{&full, trace.Killed{Scope: trace.KilledAbove, Limit: limit}, "the kernel killed a process of the cgroup " +
 			"above it for want of memory at about that time (its own memory cgroup is gone; a limit of " +
-			"256 MiB was reached); the heap was full as well: the last full collection left 97 % of its maximum in use" + process},
+			"256 MiB was reached); the heap was full as well: the last full collection left 97 % of its maximum " +
+			"in use" + process},
 		{&none, trace.Killed{Scope: trace.KilledAbove}, "the kernel killed a process of the cgroup above it for want " +
 			"of memory at about that time (its own memory cgroup is gone)" + process},
 		{&none, trace.Killed{Scope: trace.KilledMachine},

@@ -52,9 +52,9 @@ type Process struct {
 	Time, RSS, Anon, Swap, Threads, Heap, Metaspace, Code, Classes, Limit, Used uint64
 }
 
-// Killed says that the kernel killed a process for want of memory before the JVM was found ended, without an end marker.
-// Scope says which counter of kills rose. Limit is that of the memory cgroup of the JVM's process, or of one above it,
-// if it was reached; 0: it was not, or that is not known. At most the newest event counts.
+// Killed says that the kernel killed a process for want of memory, shortly before the JVM was found ended without an
+// end marker. Scope says which counter of kills rose. Limit is that of the memory cgroup of the JVM's process, or of
+// one above it, if it was reached; 0: it was not, or that is not known. The newest event counts.
 type Killed struct{ Time, Scope, Limit uint64 }
 
 func (k Killed) String() string {

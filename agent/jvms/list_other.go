@@ -18,10 +18,13 @@ func FootprintOf(pid int, startTicks uint64) (Footprint, error) {
 	return Footprint{}, errors.ErrUnsupported
 }
 
+// Kills is for Linux: nothing is known here.
+type Kills struct{}
+
 // KillsOf is for Linux.
 func KillsOf(pid int, startTicks uint64) (Kills, error) { return Kills{}, errors.ErrUnsupported }
 
-// Killed is for Linux: what was killed is not known here.
+// Killed says that nothing is known.
 func (k *Kills) Killed() (scope, limit uint64) { return 0, 0 }
 
 // Watch is for Linux.

@@ -75,8 +75,8 @@ func TestStormIsBounded(t *testing.T) {
 	}
 }
 
-// TestKilledCause: that the kernel killed the JVM is its cause, however long ago its last collection was; a full heap is
-// the cause only shortly after.
+// TestKilledCause: that the kernel killed the JVM is its cause, however long ago its last collection was. A full heap
+// is the cause only shortly after.
 func TestKilledCause(t *testing.T) {
 	var a alarms
 	a.full.Pause(&trace.Pause{Kind: trace.PauseFull, Start: 1e9}, 97, 97)

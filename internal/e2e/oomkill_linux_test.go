@@ -122,8 +122,8 @@ func TestKilledGroupGone(t *testing.T) {
 	if s, ok := r.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGKILL {
 		t.Fatalf("the kernel killed nothing: %s", r.cmd.ProcessState)
 	}
-	want := "the kernel killed a process of the cgroup above it for want of memory at about that time (its own memory " +
-		"cgroup is gone; a limit of 192 MiB was reached); the heap was not full: "
+	want := "the kernel killed a process of the cgroup above it for want of memory at about that time (its own " +
+		"memory cgroup is gone; a limit of 192 MiB was reached); the heap was not full: "
 	if strings.HasPrefix(g.dir, "/sys/fs/cgroup/memory/") {
 		want = "the kernel killed a process for want of memory at about that time; the heap was not full: "
 	}
