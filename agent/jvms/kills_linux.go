@@ -1,6 +1,7 @@
 package jvms
 
 import (
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ const (
 	// maxEvents and maxVMStat bound what is read of a cgroup's counters and of the machine's, bytes.
 	maxEvents = 1 << 10
 	maxVMStat = 16 << 10
+	maxStatm  = 128
 	// noLimit is from which limit on a cgroup has none: version 1 says a number near 2^63 then.
 	noLimit = 1 << 60
 )
@@ -48,13 +50,16 @@ type killGroup struct {
 type fileID struct{ dev, ino uint64 }
 
 // KillsOf reads the counters of kills that concern the process with that pid and start. Errors: fs.ErrNotExist if there
-// is no such process any more.
+// is no such process any more, or if it has given its memory back.
 func KillsOf(pid int, startTicks uint64) (Kills, error) {
 	p, err := procfs.OpenStarted(pid, startTicks)
 	if err != nil {
 		return Kills{}, err
 	}
 	defer p.Close()
+	if strings.HasPrefix(p.Text("statm", maxStatm), "0 ") { // it is ending: the kernel may have killed it already
+		return Kills{}, fs.ErrNotExist
+	}
 	return killsOf(p.Text("cgroup", maxStatus), cgroupRoot, vmstatPath), nil
 }
 

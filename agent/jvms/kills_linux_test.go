@@ -1,10 +1,14 @@
 package jvms
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/heapcam/heapcam/trace"
 )
@@ -205,5 +209,27 @@ func TestKillsOfSelf(t *testing.T) {
 	}
 	if _, err := KillsOf(os.Getpid(), 1); err == nil {
 		t.Error("a process that started at another time has counters")
+	}
+	c := exec.Command("true")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Wait()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		_, err := KillsOf(c.Process.Pid, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("a process that has ended and waits for its parent has counters: %v", err)
+		}
+	}
+}
+
+func BenchmarkKillsOf(b *testing.B) {
+	for b.Loop() {
+		if _, err := KillsOf(os.Getpid(), 0); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
