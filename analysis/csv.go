@@ -11,7 +11,7 @@ import (
 // WriteCSV writes a row for each node of the tree, parents first.
 func (g *Grouping) WriteCSV(w io.Writer) error {
 	out := ui.NewCSV(w, "depth", "path", "key", "objects", "bytes", "estimated", "samples", "objects_low",
-		"objects_high", "bytes_low", "bytes_high")
+		"objects_high", "bytes_low", "bytes_high", "callers_drawn")
 	or := func(p *uint64, v uint64) uint64 {
 		if p != nil {
 			v = *p
@@ -20,7 +20,7 @@ func (g *Grouping) WriteCSV(w io.Writer) error {
 	}
 	g.Tree.Walk(func(path []string, n *grouping.Node) bool {
 		out.Row(len(path), strings.Join(path, " / "), n.Key, n.Objects, n.Bytes, n.Estimated, n.Samples,
-			or(n.ObjLow, n.Objects), or(n.ObjHigh, n.Objects), or(n.BytesLow, n.Bytes), or(n.BytesHigh, n.Bytes))
+			or(n.ObjLow, n.Objects), or(n.ObjHigh, n.Objects), or(n.BytesLow, n.Bytes), or(n.BytesHigh, n.Bytes), n.Drawn)
 		return true
 	})
 	return out.Flush()

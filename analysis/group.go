@@ -28,6 +28,8 @@ type Grouping struct {
 	Tree    *grouping.Node `json:"tree"`
 
 	Tuples []classify.Tuple `json:"-"`
+
+	callers func(frame, sample uint64) uint64 // classify.World.Callers
 }
 
 // World gives what classifiers see of the state of r, which is positioned after c, and the state's spaces.
@@ -118,11 +120,17 @@ func Prove(w *classify.World, s *heap.Symbols, known *sites.CoverageFollower) {
 	}
 }
 
-// Tuples folds the state of r, which is positioned after collection gc, for who looks at a, grain (classify.Needs) and
-// ages (classify.Ages). Addresses in tuples are those of the JVM, in bytes.
+// DrawCallers lets w give the objects whose innermost frame alone is known their callers, drawn among the samples with
+// that frame.
+func DrawCallers(w *classify.World, s *heap.Symbols, from *sites.Callers) {
+	w.Callers = func(frame, sample uint64) uint64 { return from.Of(s, frame, sample) }
+}
+
+// Tuples folds the state of r, which w is of, for who looks at a, grain (classify.Needs) and ages (classify.Ages).
+// Addresses in tuples are those of the JVM, in bytes.
 func Tuples(
 	r *heap.View,
-	gc uint64,
+	w *classify.World,
 	spaces []heap.SpaceAt,
 	a classify.Attr,
 	grain uint64,
@@ -130,7 +138,7 @@ func Tuples(
 ) ([]classify.Tuple, error) {
 	var distinct []uint32
 	if a&classify.AttrBirth != 0 {
-		distinct = eras(r, ages, gc)
+		distinct = eras(r, ages, w.GC)
 	}
 	fs, err := r.Fold(wants(a), spaces, max(1, grain/8), distinct...)
 	if err != nil {
@@ -150,7 +158,63 @@ func Tuples(
 			out[i].WBytes.Add(float64(s.Size), s.Weight)
 		}
 	}
+	if a&classify.AttrSite != 0 && w.Callers != nil {
+		out = drawn(w, fs, out)
+	}
 	return out, nil
+}
+
+// drawn takes the objects whose callers are drawn (classify.World.Callers) out of the tuples of fs, as tuples of their
+// own.
+func drawn(w *classify.World, fs []heap.Folded, ts []classify.Tuple) []classify.Tuple {
+	for i := range fs {
+		if !fs[i].Sampled {
+			continue
+		}
+		var at map[uint64]int // by stack
+		for _, s := range fs[i].Samples {
+			frame := w.Callers(s.Frame, s.ID)
+			if frame == s.Frame {
+				continue
+			}
+			to, ok := at[frame]
+			if !ok {
+				x := ts[i]
+				x.Frame, x.Drawn, x.Objects, x.Bytes = frame, true, 0, 0
+				x.WObjects, x.WBytes = stats.Total{}, stats.Total{}
+				if at == nil {
+					at = map[uint64]int{}
+				}
+				to = len(ts)
+				at[frame], ts = to, append(ts, x)
+			}
+			count(&ts[to], s.Size, s)
+		}
+		if at == nil {
+			continue
+		}
+		t := &ts[i]
+		bytes := t.Bytes
+		for _, x := range at {
+			bytes -= min(bytes, ts[x].Bytes)
+		}
+		t.Objects, t.Bytes, t.WObjects, t.WBytes = 0, 0, stats.Total{}, stats.Total{}
+		for _, s := range fs[i].Samples {
+			if w.Callers(s.Frame, s.ID) == s.Frame {
+				count(t, bytes, s)
+				bytes = 0 // all of them count with the first
+			}
+		}
+	}
+	return slices.DeleteFunc(ts, func(t classify.Tuple) bool { return t.Objects == 0 })
+}
+
+// count adds an object of so many bytes that was sampled.
+func count(t *classify.Tuple, bytes uint64, s *heap.Sample) {
+	t.Objects++
+	t.Bytes += bytes
+	t.WObjects.Add(1, s.Weight)
+	t.WBytes.Add(float64(s.Size), s.Weight)
 }
 
 // Group groups the state of r, which is positioned after c, by classifiers.
@@ -163,7 +227,7 @@ func Group(
 	filters []classify.Filter,
 ) (*Grouping, error) {
 	a, grain := classify.Needs(by, filters)
-	ts, err := Tuples(r, c.GC, spaces, a, grain, classify.Ages(by, filters))
+	ts, err := Tuples(r, w, spaces, a, grain, classify.Ages(by, filters))
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +248,7 @@ func GroupApart(
 	filters []classify.Filter,
 ) (*Grouping, error) {
 	a, grain := classify.Needs(by, filters)
-	ts, err := Tuples(r, c.GC, spaces, a|classify.AttrReach, grain, classify.Ages(by, filters))
+	ts, err := Tuples(r, w, spaces, a|classify.AttrReach, grain, classify.Ages(by, filters))
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +281,7 @@ func GroupTuples(
 		return nil, err
 	}
 	g := newGrouping(r, c, tree, by, filters)
-	g.Tree, g.Tuples = tree, ts
+	g.Tree, g.Tuples, g.callers = tree, ts, w.Callers
 	tree.Walk(func(_ []string, n *grouping.Node) bool {
 		g.Exact = g.Exact && !n.Estimated
 		return g.Exact
@@ -273,6 +337,8 @@ type ListedObject struct {
 	AtLeast bool               `json:"at_least,omitempty"`
 	Sample  uint64             `json:"sample,omitempty"`
 	Site    []sites.StackFrame `json:"site,omitempty"`
+	// Drawn says that the innermost frame of the site is exact, and its callers are drawn (Row.Drawn).
+	Drawn bool `json:"callers_drawn,omitempty"`
 }
 
 // List calls f for each object below a node of a grouping, by address, until it returns false. It is the lossless mode:
@@ -328,12 +394,18 @@ func (g *Grouping) List(
 		if a&classify.AttrAddr != 0 {
 			t.Addr = r.JVM.HeapBase + o.Addr&^(words-1)*8
 		}
-		x := r.Sample(o.Sample)
+		x, frame := r.Sample(o.Sample), uint64(0)
+		if x != nil {
+			if frame = x.Frame; g.callers != nil {
+				frame = g.callers(frame, x.ID)
+			}
+		}
 		if a&classify.AttrRefs != 0 {
 			t.Refs = r.Label(o.Addr)
 		}
 		if a&classify.AttrSite != 0 && x != nil {
-			t.Sampled, t.Frame, t.Thread = true, x.Frame, x.Thread
+			t.Sampled, t.Frame, t.Thread = true, frame, x.Thread
+			t.Drawn = frame != x.Frame
 		}
 		if !in[keyOf(t)] {
 			return true
@@ -341,7 +413,7 @@ func (g *Grouping) List(
 		l := ListedObject{Address: fmt.Sprintf("%#x", r.JVM.HeapBase+o.Addr*8), Class: r.TypeName(o.Type),
 			Bytes: o.Words * 8, Length: o.Length, Birth: uint64(o.Birth), AtLeast: o.AtLeast, Sample: o.Sample}
 		if x != nil {
-			l.Site = sites.Stack(r.Symbols, x.Frame, sites.MaxFrames)
+			l.Site, l.Drawn = sites.Stack(r.Symbols, frame, sites.MaxFrames), frame != x.Frame
 		}
 		return f(l)
 	})

@@ -274,7 +274,7 @@ func (t *trending) sum(s *sums, r *heap.View, c *heap.Collection) {
 	case !c.Known:
 		return
 	case !t.sites:
-		s.rest, s.err = Tuples(r, c.GC, nil, 0, 8, nil)
+		s.rest, s.err = Tuples(r, &classify.World{GC: c.GC}, nil, 0, 8, nil)
 		return
 	}
 	var rest []heap.Folded

@@ -194,7 +194,7 @@ func makeSite(args []string) (Classifier, error) {
 	keys := func(w *World, t *Tuple, out []string) ([]string, error) {
 		return append(out, w.site(t, n)...), nil
 	}
-	return Classifier{Cardinality: Hierarchy, Needs: AttrSite, Keys: keys}, err
+	return Classifier{Cardinality: Hierarchy, Needs: AttrSite, Callers: 2, Keys: keys}, err
 }
 
 // site gives the first n frames of where t was allocated.

@@ -74,6 +74,7 @@ type Tuple struct {
 	Frame, Thread uint64
 	WObjects      stats.Total // weighted
 	WBytes        stats.Total
+	Drawn         bool // only the innermost frame is exact: the callers in Frame were drawn (World.Callers)
 }
 
 // Space is a space or a region of a state.
@@ -108,6 +109,9 @@ type World struct {
 	// of few bytecodes has made, and which; nil: nobody knows.
 	FromFew func(typ uint32) (objects, bytes uint64, places []string)
 	Lists   []List // by Tuple.List
+	// Callers gives the stack of a sampled object of which the innermost frame alone is known (--sites exact): one with
+	// callers that were drawn. Of others it gives their own. nil: nobody knows.
+	Callers func(frame, sample uint64) uint64
 
 	known *known
 }
@@ -146,16 +150,19 @@ type Classifier struct {
 	Grain       uint64 // bytes of address ranges, with AttrAddr; a power of two
 	// with AttrBirth: the ages from which on its keys may be others, if it tells no more apart; nil: each age
 	Ages []uint64
-	Keys func(w *World, t *Tuple, out []string) ([]string, error)
+	// the first key, from 1 on, that depends on the callers of the innermost frame; 0: none does
+	Callers int
+	Keys    func(w *World, t *Tuple, out []string) ([]string, error)
 }
 
 // Filter keeps the tuples for which Keep is true.
 type Filter struct {
-	Name  string
-	Needs Attr
-	Grain uint64
-	Ages  []uint64 // as of Classifier
-	Keep  func(w *World, t *Tuple) (bool, error)
+	Name    string
+	Needs   Attr
+	Grain   uint64
+	Ages    []uint64 // as of Classifier
+	Callers bool     // it looks at the callers of the innermost frame
+	Keep    func(w *World, t *Tuple) (bool, error)
 }
 
 // Needs gives what the tuples must have for these classifiers and filters, and the finest grain of addresses.

@@ -126,6 +126,7 @@ type inspector struct {
 	looks   int // at age or birth
 	covered int // of these those that ages says all of
 	ages    []uint64
+	site    bool // it looks at the site
 }
 
 func isAge(n ast.Node) bool {
@@ -137,6 +138,7 @@ func (n *inspector) Visit(node *ast.Node) {
 	switch x := (*node).(type) {
 	case *ast.IdentifierNode:
 		n.a |= properties[x.Value]
+		n.site = n.site || x.Value == "site"
 		if x.Value == "age" || x.Value == "birth" {
 			n.looks++
 		}
@@ -362,6 +364,9 @@ func expression(spec string, p part) (Classifier, error) {
 		return Classifier{}, err
 	}
 	c := Classifier{Name: p.text, Needs: sees.a, Grain: 8, Ages: sees.apart()}
+	if sees.site {
+		c.Callers = 1
+	}
 	switch t := prog.Node().Type(); {
 	case t == reflect.TypeFor[Path]():
 		c.Cardinality = Hierarchy
@@ -389,7 +394,7 @@ func NewFilter(spec string) (Filter, error) {
 		return Filter{}, err
 	}
 	r := newRunner(prog, sees.a)
-	return Filter{Name: spec, Needs: sees.a, Grain: 8, Ages: sees.apart(),
+	return Filter{Name: spec, Needs: sees.a, Grain: 8, Ages: sees.apart(), Callers: sees.site,
 		Keep: func(w *World, t *Tuple) (bool, error) {
 			x, err := r.once(w, t)
 			b, _ := x.(bool)

@@ -159,5 +159,5 @@ func makeFeature(args []string) (Classifier, error) {
 		}
 		return append(out, ks...), nil
 	}
-	return Classifier{Cardinality: Many, Needs: AttrSite, Keys: keys}, nil
+	return Classifier{Cardinality: Many, Needs: AttrSite, Callers: 1, Keys: keys}, nil
 }

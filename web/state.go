@@ -218,7 +218,7 @@ func (q *asked) group(ctx context.Context, s *Server) (*groups, error) {
 	ages := classify.Ages(q.by, q.filters)
 	key := fmt.Sprint(q.key, "\x00", a&classify.AttrAll, grain, ages)
 	ts, err := s.data.tuples.get(ctx, key, func(context.Context) ([]classify.Tuple, error) {
-		return analysis.Tuples(q.r, q.c.GC, q.spaces, a, grain, ages)
+		return analysis.Tuples(q.r, q.world, q.spaces, a, grain, ages)
 	})
 	if err != nil { // too many
 		return nil, badRequest{err}

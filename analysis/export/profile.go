@@ -81,7 +81,7 @@ func NewProfile(r *heap.Replay, gc uint64) (*Profile, error) {
 		)
 	}
 	w, spaces := analysis.World(r.View(), p.c)
-	ts, err := analysis.Tuples(r.View(), p.c.GC, spaces, classify.AttrSite, 8, nil)
+	ts, err := analysis.Tuples(r.View(), w, spaces, classify.AttrSite, 8, nil)
 	if err != nil {
 		return nil, err
 	}

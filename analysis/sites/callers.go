@@ -47,6 +47,44 @@ func (c *Callers) Add(s *heap.Symbols, frame uint64) {
 	d.sum = nil
 }
 
+// Follow takes in the samples of the newest collection of r; to be called once after each.
+func (c *Callers) Follow(r *heap.Cursor) {
+	for _, s := range r.Sampled {
+		c.Add(r.Symbols, s.Frame)
+	}
+}
+
+// Frozen gives a copy that several goroutines may use at a time, and that takes in nothing more.
+func (c *Callers) Frozen() *Callers {
+	out := &Callers{of: make(map[innermost]*stacks, len(c.of))}
+	for at, d := range c.of {
+		d.sumUp()
+		out.of[at] = &stacks{frames: slices.Clone(d.frames), counts: slices.Clone(d.counts), sum: d.sum}
+	}
+	return out
+}
+
+// sumUp brings sum up to date.
+func (d *stacks) sumUp() {
+	if d.sum != nil {
+		return
+	}
+	d.sum = make([]uint64, len(d.counts))
+	all := uint64(0)
+	for i, n := range d.counts {
+		all += n
+		d.sum[i] = all
+	}
+}
+
+// Of gives the stack of the sample of that id: frame, or if that is its innermost frame alone, the one of Draw.
+func (c *Callers) Of(s *heap.Symbols, frame, id uint64) uint64 {
+	if c == nil || !samples.Sited(id) {
+		return frame
+	}
+	return c.Draw(s, frame, id)
+}
+
 // Draw gives a stack for the object of that id, whose innermost frame is known. It is the same each time. Without a
 // sample that ends there it is the frame alone.
 func (c *Callers) Draw(s *heap.Symbols, frame, id uint64) uint64 {
@@ -58,14 +96,7 @@ func (c *Callers) Draw(s *heap.Symbols, frame, id uint64) uint64 {
 	if d == nil {
 		return frame
 	}
-	if d.sum == nil {
-		d.sum = make([]uint64, len(d.counts))
-		all := uint64(0)
-		for i, n := range d.counts {
-			all += n
-			d.sum[i] = all
-		}
-	}
+	d.sumUp()
 	id = (id ^ id>>31) * 0xbf58476d1ce4e5b9 // neighbours have ids one behind the other
 	id = (id ^ id>>29) * 0x94d049bb133111eb
 	at := (id ^ id>>32) % d.sum[len(d.sum)-1]
@@ -89,12 +120,4 @@ func (c *Callers) Likeliest(s *heap.Symbols, frame uint64) (stack uint64, share 
 		}
 	}
 	return d.frames[best], float64(d.counts[best]) / float64(samples), samples
-}
-
-// site gives the frame that stands for the stack of a live sample.
-func (s *State) site(x *heap.Sample) uint64 {
-	if s.Callers == nil || !samples.Sited(x.ID) {
-		return x.Frame
-	}
-	return s.Callers.Draw(s.Symbols, x.Frame, x.ID)
 }

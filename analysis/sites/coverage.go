@@ -103,8 +103,8 @@ func (f *CoverageFollower) Follow(r *heap.Cursor) {
 	f.Begin(r)
 	for _, s := range r.Sampled {
 		f.proofs.Sample(uint32(s.Type), s.Frame, s.Birth)
-		f.callers.Add(r.Symbols, s.Frame)
 	}
+	f.callers.Follow(r)
 	for _, s := range r.Resolved {
 		f.exact.Add(uint32(s.Type), coverage.Count{Objects: 1, Bytes: s.Size})
 		f.sites.Add(uint32(s.Type), s.Frame)
@@ -114,6 +114,9 @@ func (f *CoverageFollower) Follow(r *heap.Cursor) {
 		f.sites.Sub(uint32(s.Type), s.Frame)
 	}
 }
+
+// Callers gives those of the samples so far.
+func (f *CoverageFollower) Callers() *Callers { return &f.callers }
 
 // Before says how much of a type may be older than the recording, at most, after the newest call of Quality.
 func (f *CoverageFollower) Before(typ uint32) heap.Count { return heap.Count(f.Recording.Before(typ)) }

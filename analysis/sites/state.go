@@ -97,7 +97,7 @@ func (s *State) tallies(samples []*heap.Sample, fits map[uint64]room) map[Key]*T
 			c = ClassOf(s.Symbols, uint32(x.Type)).Folded()
 			class[x.Type] = c
 		}
-		k := Key{s.site(x), c}
+		k := Key{s.Callers.Of(s.Symbols, x.Frame, x.ID), c}
 		t := out[k]
 		if t == nil {
 			t = &Tally{}

@@ -39,6 +39,10 @@ type builder struct {
 	room   []Node  // for nodes to come, in one piece, as they are many
 	bounds []uint64
 	alone  bool // one of several: it asks no others
+
+	drawn    bool     // a tuple has drawn callers
+	filtered bool     // a filter looks at callers
+	pool     drawnSum // what has drawn callers before that
 }
 
 // level keeps what a classifier has said.
@@ -77,6 +81,7 @@ func newBuilder(w *classify.World, ts []classify.Tuple, by []classify.Classifier
 	b := &builder{w: w, ts: ts, by: by, levels: make([]level, len(by)), fits: []fit{{mo: 1, mb: 1}},
 		key: map[string]int32{}, nodes: &atomic.Int64{}}
 	for i := range ts {
+		b.drawn = b.drawn || ts[i].Drawn
 		if ts[i].Part > 0 {
 			b.parts = max(b.parts, ts[i].Part+1)
 		}
@@ -101,6 +106,7 @@ func Build(w *classify.World, ts []classify.Tuple, by []classify.Classifier, fil
 	}
 	n, err := b.node("heap", items, -1, 0, 0, est, nil)
 	if n != nil {
+		b.drawAll(n, nil)
 		n.clamp()
 	}
 	return n, err
@@ -112,6 +118,10 @@ func (b *builder) kept(filters []classify.Filter) (items []item, est bool, err e
 	items = b.all()
 	if est { // before what is asked for is separated from the rest
 		items = b.estimate(items)
+	}
+	b.filtered = slices.ContainsFunc(filters, func(f classify.Filter) bool { return f.Callers })
+	if b.drawn && b.filtered {
+		b.pool = b.drawnIn(items)
 	}
 	for _, f := range filters {
 		kept := items[:0]

@@ -15,6 +15,7 @@ type Leaf struct {
 	Path           []Step // from the root's children on, valid until the next leaf
 	Objects, Bytes float64
 	Estimated      bool
+	Drawn          float64 // of the objects: their callers were drawn
 }
 
 // Keys gives the names of all groups, by number. They are only read.
@@ -120,6 +121,9 @@ func (w *leafWalk) emit(it item, est bool) {
 	if est {
 		f := &w.b.fits[it.fit]
 		x.Objects, x.Bytes = f.count(t)
+		if t.Drawn {
+			x.Drawn = x.Objects
+		}
 		if x.Estimated = t.WObjects.Variance > 0 || t.WBytes.Variance > 0; !x.Estimated {
 			var s sumsOf
 			s.estimate(t, f)

@@ -79,6 +79,7 @@ func (t *Tree) node(key string, items []item, p *piece, parent *Node) *Node {
 		depth: p.depth}
 	b := builder{ts: t.b.ts, fits: p.fits}
 	n.figure(b.count(items, n.est, -1))
+	t.b.draw(n, parent)
 	if parent != nil {
 		parent.below(n)
 	}
@@ -274,8 +275,13 @@ func (t *Tree) All(n *Node) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.drawn = t.b.drawn
+	all.callers, all.Drawn, all.Share = n.callers, n.Drawn, n.Share
+	for _, c := range all.Children {
+		b.drawAll(c, all)
+	}
 	if n.Estimated { // its bounds are those that its parent leaves it
-		*all.ObjHigh, *all.BytesHigh = *n.ObjHigh, *n.BytesHigh
+		all.figure(Figure{n.Objects, n.Bytes, true, n.Samples, *n.ObjLow, *n.ObjHigh, *n.BytesLow, *n.BytesHigh})
 	}
 	all.clamp()
 	return all, nil
@@ -287,6 +293,9 @@ func (t *Tree) Exact() (bool, error) {
 	defer t.mu.Unlock()
 	if !t.Root.est && !slices.ContainsFunc(t.b.by, ofSites) {
 		return true, nil
+	}
+	if t.b.dependsOnDrawn(t.Root.items) {
+		return false, nil
 	}
 	for _, it := range t.Root.items { // the group that has such a sample is an estimate
 		if x := &t.b.ts[it.t]; x.WObjects.Variance > 0 || x.WBytes.Variance > 0 {

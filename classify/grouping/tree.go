@@ -31,6 +31,11 @@ type Node struct {
 	Children  []*Node `json:"children,omitempty"`
 	// Dead is garbage that was not collected yet; null: it is not known.
 	Dead *Dead `json:"dead,omitempty"`
+	// Drawn is how many of the objects are in this group because their callers were drawn (recorded with --sites
+	// exact): the innermost frame is exact, and the callers are those of a sample that has this innermost frame.
+	Drawn uint64 `json:"callers_drawn,omitempty"`
+	// Share is the share of the objects with this innermost frame and drawn callers that is in this group.
+	Share float64 `json:"callers_share,omitempty"`
 
 	// Level is the index of the classifier that gave the key. A hierarchy's inner node may have children of its own
 	// level and of the next.
@@ -46,10 +51,11 @@ type Node struct {
 
 	// Of a Tree's: with which its items are counted if they are an estimate, what is below once that is known, and what
 	// tells it apart (builder.node).
-	fits  []fit
-	crown *crown
-	next  int16
-	depth int32
+	fits    []fit
+	crown   *crown
+	callers *callers // nil: no object has drawn callers
+	next    int16
+	depth   int32
 }
 
 // Figure counts; without Estimated the bounds are the figures.
@@ -154,6 +160,7 @@ func (n *Node) fold(least float64, depth int) *Node {
 				small.Dead = small.Dead.plus(x.Dead)
 			}
 			small.Estimated = small.Estimated || x.Estimated
+			small.Drawn += x.Drawn
 			continue
 		}
 		c.Children = append(c.Children, x.fold(least, depth+1))

@@ -253,6 +253,9 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 		return err
 	}
 	world.LostSamples = known != nil && known.Lost
+	if known != nil {
+		analysis.DrawCallers(world, r.Symbols, known.Callers())
+	}
 	if known != nil && o.list == "" {
 		analysis.Prove(world, r.Symbols, known)
 	}

@@ -1,0 +1,86 @@
+package grouping
+
+import (
+	"slices"
+
+	"github.com/heapcam/heapcam/classify"
+)
+
+// Of an object whose innermost frame alone is exact (classify.World.Callers) the callers are drawn. A group that
+// depends on them may have none of the drawn objects or all that could be in it: those of the nearest group above that
+// does not depend on callers. These are its bounds.
+
+// callers is what a node knows of drawn callers.
+type callers struct {
+	depth   int      // of its key, in the hierarchy of its classifier
+	depends bool     // which objects it has depends on callers
+	pool    drawnSum // that could be in it
+}
+
+// drawnSum counts objects with drawn callers.
+type drawnSum struct{ objects, bytes uint64 }
+
+// drawnIn sums what has drawn callers.
+func (b *builder) drawnIn(items []item) (sum drawnSum) {
+	for _, it := range items {
+		if t := &b.ts[it.t]; t.Drawn {
+			sum.objects += t.Objects
+			sum.bytes += t.Bytes
+		}
+	}
+	return sum
+}
+
+// drawAll is draw of n and of all that is below it.
+func (b *builder) drawAll(n, parent *Node) {
+	if !b.drawn { // mostly, and there are many nodes
+		return
+	}
+	b.draw(n, parent)
+	for _, c := range n.Children {
+		b.drawAll(c, n)
+	}
+}
+
+// draw says of n how many of its objects depend on drawn callers, and widens its bounds by what may be otherwise.
+// parent is nil for the root.
+func (b *builder) draw(n, parent *Node) {
+	if !b.drawn {
+		return
+	}
+	x, own := &callers{}, b.drawnIn(n.items)
+	n.callers = x
+	if parent == nil {
+		x.depends, x.pool = b.filtered, b.pool
+	} else {
+		c := &b.by[n.Level]
+		if c.Cardinality == classify.Hierarchy && parent.Level == n.Level {
+			x.depth = parent.callers.depth + 1
+		}
+		x.depends, x.pool = parent.callers.depends || c.Callers > 0 && x.depth+1 >= c.Callers, parent.callers.pool
+	}
+	if !x.depends {
+		x.pool = own
+		return
+	}
+	sampled := slices.ContainsFunc(n.items, func(it item) bool { return b.ts[it.t].Sampled })
+	if x.pool.objects == 0 || !sampled {
+		return
+	}
+	n.Drawn, n.Share = own.objects, float64(own.objects)/float64(x.pool.objects)
+	low, high, bytesLow, bytesHigh := n.Objects, n.Objects, n.Bytes, n.Bytes
+	if n.Estimated {
+		low, high, bytesLow, bytesHigh = *n.ObjLow, *n.ObjHigh, *n.BytesLow, *n.BytesHigh
+	}
+	low, high = low-min(low, own.objects), high+x.pool.objects-own.objects
+	bytesLow, bytesHigh = bytesLow-min(bytesLow, own.bytes), bytesHigh+x.pool.bytes-own.bytes
+	n.Estimated, n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh = true, &low, &high, &bytesLow, &bytesHigh
+}
+
+// dependsOnDrawn says whether a group of items may depend on drawn callers.
+func (b *builder) dependsOnDrawn(items []item) bool {
+	if !b.filtered && !slices.ContainsFunc(b.by, func(c classify.Classifier) bool { return c.Callers > 0 }) {
+		return false
+	}
+	return slices.ContainsFunc(items, func(it item) bool { return b.ts[it.t].Drawn })
+}
