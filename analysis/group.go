@@ -289,6 +289,15 @@ func GroupTuples(
 	return g, nil
 }
 
+// Drawn says whether callers of an object were drawn (grouping.Node.Drawn).
+func (g *Grouping) Drawn() (any bool) {
+	g.Tree.Walk(func(_ []string, n *grouping.Node) bool {
+		any = any || n.Drawn > 0
+		return !any
+	})
+	return any
+}
+
 // OpenTuples is GroupTuples for who looks at few of the groups: the tree makes them when they are asked for. Tree and
 // Tuples of the Grouping are nil.
 func OpenTuples(

@@ -194,7 +194,8 @@ left there counts. Each node shows objects, bytes and their share; the largest n
 Figures are exact if no level uses allocation sites. Sites are known from samples, so below them figures are
 estimates, marked with ~. Where references were listed after the collection (heapcam references), the verb also shows
 how much of each group is garbage. JSON and CSV give the bounds that contain the true number with 95 % probability. In a
-recording with --sampling 0 all figures are exact, unless samples were lost. Objects whose site is not known have a
+recording with --sites exact the innermost frame of a site is exact. The verb draws its callers among the samples that
+end there, and shows with which share; the bounds then allow any other callers. In a recording with --sampling 0 all figures are exact, unless samples were lost. Objects whose site is not known have a
 group of their own, and so have objects that may be older than the recording. An object in several groups counts in
 each of them, and once in their parent: the groups may add up to more than the parent. ` + fileHelp,
 		Example: `  heapcam group incident.heapcam
@@ -292,15 +293,25 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 	}
 	ui.Fprintf(w, "\n")
 	o.table(w, g.Tree)
-	if garbage {
-		ui.Fprintf(w, "\n")
-		ui.Paragraph(w, "", 0, "GARBAGE: part of the bytes that nothing keeps alive. It has not been collected yet.")
-	}
+	groupNotes(w, g, garbage)
 	if needs&classify.AttrSite != 0 {
 		ui.Fprintf(w, "\n")
 		ui.Paragraph(w, "Sites known:", 13, known.Newest.Sentence())
 	}
 	return nil
+}
+
+// groupNotes explains what the table shows beside figures.
+func groupNotes(w io.Writer, g *analysis.Grouping, garbage bool) {
+	if garbage {
+		ui.Fprintf(w, "\n")
+		ui.Paragraph(w, "", 0, "GARBAGE: part of the bytes that nothing keeps alive. It has not been collected yet.")
+	}
+	if g.Drawn() {
+		ui.Fprintf(w, "\n")
+		ui.Paragraph(w, "", 0, "callers drawn: the innermost frame is exact; the callers are as in samples that end "+
+			"there. The percentage is the share of the objects with this frame.")
+	}
 }
 
 // collectionName names a collection by heapcam's number and the JVM log's.
@@ -336,9 +347,20 @@ func (o *groupOptions) table(w io.Writer, root *grouping.Node) {
 			indent = ui.Text(strings.Repeat("  ", len(path)-1) + "• ")
 		}
 		ui.Beside(w, ui.Sprintf("%12s  %11s  %s%8s  %s", mark+strconv.FormatUint(n.Objects, 10), mark+ui.Bytes(n.Bytes),
-			dead(n.Dead), ui.Part(n.Bytes, all), indent), ui.Sprintf("%s", n.Key)+fillerMark(n.Key))
+			dead(n.Dead), ui.Part(n.Bytes, all), indent), ui.Sprintf("%s", n.Key)+fillerMark(n.Key)+drawnMark(n))
 		return o.depth == 0 || len(path) < o.depth
 	})
+}
+
+// drawnMark says that objects are in a group because their callers were drawn, and with which share.
+func drawnMark(n *grouping.Node) ui.Text {
+	if n.Drawn == 0 {
+		return ""
+	}
+	if n.Share == 0 { // of several groups that were combined
+		return "  (callers drawn)"
+	}
+	return ui.Sprintf("  (callers drawn: %s)", ui.Share(n.Share))
 }
 
 // printList lists the objects of the node at o.list.
