@@ -74,7 +74,11 @@ type drawnCallers struct {
 	known *sites.CoverageFollower
 }
 
-func (d drawnCallers) group(t *testing.T, by string, where ...string) (*Grouping, *grouping.Tree, []classify.Classifier) {
+func (d drawnCallers) group(
+	t *testing.T,
+	by string,
+	where ...string,
+) (*Grouping, *grouping.Tree, []classify.Classifier) {
 	t.Helper()
 	v, c := d.v, d.c
 	w, spaces := World(v, c)
@@ -132,8 +136,8 @@ func TestCallersDrawn(t *testing.T) {
 	drawn, share := uint64(0), 0.0
 	for _, x := range n.Children {
 		drawn, share = drawn+x.Drawn, share+x.Share
-		if x.Drawn == 0 || !x.Estimated || *x.ObjLow > x.Objects-x.Drawn || *x.ObjHigh < all || *x.ObjHigh > n.Objects ||
-			*x.BytesHigh < bytes {
+		if x.Drawn == 0 || !x.Estimated || *x.ObjLow > x.Objects-x.Drawn || *x.ObjHigh < all ||
+			*x.ObjHigh > n.Objects || *x.BytesHigh < bytes {
 			t.Errorf("%+v, of %d objects", x, all)
 		}
 		if y, err := tree.Find(site, x.Key); err != nil || y.Drawn != x.Drawn || *y.ObjHigh != *x.ObjHigh {

@@ -20,7 +20,8 @@ func (g *Grouping) WriteCSV(w io.Writer) error {
 	}
 	g.Tree.Walk(func(path []string, n *grouping.Node) bool {
 		out.Row(len(path), strings.Join(path, " / "), n.Key, n.Objects, n.Bytes, n.Estimated, n.Samples,
-			or(n.ObjLow, n.Objects), or(n.ObjHigh, n.Objects), or(n.BytesLow, n.Bytes), or(n.BytesHigh, n.Bytes), n.Drawn)
+			or(n.ObjLow, n.Objects), or(n.ObjHigh, n.Objects), or(n.BytesLow, n.Bytes), or(n.BytesHigh, n.Bytes),
+			n.Drawn)
 		return true
 	})
 	return out.Flush()

@@ -39,10 +39,7 @@ type builder struct {
 	room   []Node  // for nodes to come, in one piece, as they are many
 	bounds []uint64
 	alone  bool // one of several: it asks no others
-
-	drawn    bool     // a tuple has drawn callers
-	filtered bool     // a filter looks at callers
-	pool     drawnSum // what has drawn callers before that
+	draws
 }
 
 // level keeps what a classifier has said.
@@ -119,10 +116,7 @@ func (b *builder) kept(filters []classify.Filter) (items []item, est bool, err e
 	if est { // before what is asked for is separated from the rest
 		items = b.estimate(items)
 	}
-	b.filtered = slices.ContainsFunc(filters, func(f classify.Filter) bool { return f.Callers })
-	if b.drawn && b.filtered {
-		b.pool = b.drawnIn(items)
-	}
+	b.filter(items, filters)
 	for _, f := range filters {
 		kept := items[:0]
 		for _, it := range items {
@@ -499,6 +493,3 @@ func (b *builder) counted(items []item, est bool, which func(item) (int32, bool)
 	}
 	return s.figure(est)
 }
-
-// ofSites says whether a classifier looks at allocation sites, which are known of samples alone.
-func ofSites(c classify.Classifier) bool { return c.Needs&classify.AttrSite != 0 }

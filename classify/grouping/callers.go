@@ -17,6 +17,21 @@ type callers struct {
 	pool    drawnSum // that could be in it
 }
 
+// draws is what a builder knows of drawn callers.
+type draws struct {
+	drawn    bool     // a tuple has them
+	filtered bool     // a filter looks at callers
+	pool     drawnSum // what has drawn callers before that
+}
+
+// filter is told which items filters will look at.
+func (b *builder) filter(items []item, filters []classify.Filter) {
+	b.filtered = slices.ContainsFunc(filters, func(f classify.Filter) bool { return f.Callers })
+	if b.drawn && b.filtered {
+		b.pool = b.drawnIn(items)
+	}
+}
+
 // drawnSum counts objects with drawn callers.
 type drawnSum struct{ objects, bytes uint64 }
 
@@ -84,3 +99,6 @@ func (b *builder) dependsOnDrawn(items []item) bool {
 	}
 	return slices.ContainsFunc(items, func(it item) bool { return b.ts[it.t].Drawn })
 }
+
+// ofSites says whether a classifier looks at allocation sites, which are known of samples alone.
+func ofSites(c classify.Classifier) bool { return c.Needs&classify.AttrSite != 0 }

@@ -194,10 +194,11 @@ left there counts. Each node shows objects, bytes and their share; the largest n
 Figures are exact if no level uses allocation sites. Sites are known from samples, so below them figures are
 estimates, marked with ~. Where references were listed after the collection (heapcam references), the verb also shows
 how much of each group is garbage. JSON and CSV give the bounds that contain the true number with 95 % probability. In a
-recording with --sites exact the innermost frame of a site is exact. The verb draws its callers among the samples that
-end there, and shows with which share; the bounds then allow any other callers. In a recording with --sampling 0 all figures are exact, unless samples were lost. Objects whose site is not known have a
-group of their own, and so have objects that may be older than the recording. An object in several groups counts in
-each of them, and once in their parent: the groups may add up to more than the parent. ` + fileHelp,
+recording with --sampling 0 all figures are exact, unless samples were lost. With --sites exact the innermost frame of a
+site is exact. The verb draws its callers among the samples that end there, and shows their share; the bounds then allow
+any other callers. Objects whose site is not known have a group of their own, and so have objects that may be older than
+the recording. An object in several groups counts in each of them, and once in their parent: the groups may add up to
+more than the parent. ` + fileHelp,
 		Example: `  heapcam group incident.heapcam
   heapcam group --at peak --by 'package, type, ages' incident.heapcam
   heapcam group --by 'age > 9 ? "old" : "young", type' --where 'size >= 1024' incident.heapcam
