@@ -121,8 +121,11 @@ func Prove(w *classify.World, s *heap.Symbols, known *sites.CoverageFollower) {
 }
 
 // DrawCallers lets w give the objects whose innermost frame alone is known their callers, drawn among the samples with
-// that frame.
+// that frame. from may be nil: none is drawn.
 func DrawCallers(w *classify.World, s *heap.Symbols, from *sites.Callers) {
+	if from == nil {
+		return
+	}
 	w.Callers = func(frame, sample uint64) uint64 { return from.Of(s, frame, sample) }
 }
 

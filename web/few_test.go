@@ -141,3 +141,21 @@ func TestUnknownCost(t *testing.T) {
 		t.Error(s)
 	}
 }
+
+// TestCallersMarked: the table of groups and the flame graph say which callers were drawn, and with which share.
+func TestCallersMarked(t *testing.T) {
+	if chromium() == "" {
+		t.Skip("not run: no chromium (tests of the viewer in a browser)")
+	}
+	s, _ := web.DrawnOf(t)
+	h := httptest.NewServer(s)
+	t.Cleanup(h.Close)
+	p := open(t, h.URL+s.Path()+"#state?by=site,type&order=leaf")
+	p.see("#tree", "shop.Cart.add(")
+	p.do(cdp.Evaluate[cdp.Void](`[...document.querySelectorAll('#tree tbody tr')]
+		.find(r => r.innerText.includes('shop.Cart.add(')).querySelector('button.twist').click()`))
+	p.see("#tree", "callers drawn: 7")
+	if js[int](p, `[...document.querySelectorAll('svg.flame g[aria-label*="callers drawn for "]')].length`) == 0 {
+		t.Error("no box of the flame graph says that callers were drawn")
+	}
+}

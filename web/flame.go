@@ -30,6 +30,7 @@ type flameNode struct {
 	Bytes     uint64       `json:"bytes"`
 	Objects   uint64       `json:"objects"`
 	Estimated bool         `json:"estimated,omitempty"`
+	Drawn     uint64       `json:"callers_drawn,omitempty"` // of the objects, as of grouping.Node
 	Children  []*flameNode `json:"children,omitempty"`
 	// the figures before, where two states are compared
 	Was        uint64 `json:"before_bytes,omitempty"`
@@ -110,10 +111,17 @@ func (f *flows) sandwich(frame string) (callees, callers *flameNode) {
 		inner := slices.Clone(frames[:out])
 		slices.Reverse(inner)
 		all = append(all, int32(len(all)))
+		sure := int32(math.MinInt32) // even that the stack has the frame depends on drawn callers
+		if in == 0 {
+			sure = 0
+		}
 		before, after := x.keys[:x.from], x.keys[x.to:]
 		x.keys, x.from, x.to = slices.Concat(inner, before, after), 0, 0
+		if x.sure = sure; in == 0 {
+			x.sure = int32(len(x.keys))
+		}
 		down.list = append(down.list, x)
-		x.keys = frames[in+1:]
+		x.keys, x.sure = frames[in+1:], sure
 		up.list = append(up.list, x)
 	}
 	root := flameNode{Key: frame, Kind: kindOf(classOf(frame))}
@@ -123,11 +131,19 @@ func (f *flows) sandwich(frame string) (callees, callers *flameNode) {
 // width adds up stacks.
 type width struct {
 	now, objects, was, wasObjects float64
+	drawn                         float64 // of objects
 	estimated                     bool
 }
 
-func (w *width) add(x *stack) {
+// add adds a stack to a node. drawn: that it belongs there depends on its callers.
+func (w *width) add(x *stack, drawn bool) {
 	w.estimated = w.estimated || x.estimated
+	if drawn && x.drawn > 0 {
+		w.estimated = true
+		if !x.was {
+			w.drawn += x.drawn
+		}
+	}
 	if x.was {
 		w.was, w.wasObjects = w.was+x.bytes, w.wasObjects+x.objects
 	} else {
@@ -141,7 +157,7 @@ func (w *width) bytes() float64 { return w.now + w.was }
 func (w *width) node(key, kind string) *flameNode {
 	whole := func(x float64) uint64 { return uint64(math.Round(x)) }
 	return &flameNode{Key: key, Kind: kind, Bytes: whole(w.now), Objects: whole(w.objects), Estimated: w.estimated,
-		Was: whole(w.was), WasObjects: whole(w.wasObjects)}
+		Drawn: whole(w.drawn), Was: whole(w.was), WasObjects: whole(w.wasObjects)}
 }
 
 // drawing is a tree that is being made of stacks.
@@ -166,12 +182,21 @@ func (d *drawing) key(i int32, depth int) int32 {
 	return x.keys[depth]
 }
 
+// drawn says whether that x is in a node whose key is at a depth depends on its callers.
+func (d *drawing) drawn(x *stack, depth int) bool {
+	sure := x.sure
+	if d.rootFirst && x.to > x.from {
+		sure = min(sure, x.from)
+	}
+	return depth >= int(sure)
+}
+
 // tree makes the tree of the stacks of the numbers in, below root, which is at a depth: the largest children first,
 // without nodes that are too small to draw.
 func (d *drawing) tree(root flameNode, in []int32, depth int) *flameNode {
 	var sum width
 	for _, i := range in {
-		sum.add(&d.list[i])
+		sum.add(&d.list[i], d.drawn(&d.list[i], depth-1))
 	}
 	d.least, d.left, d.slot = max(sum.bytes()/flameLeast, 1), flameNodes, make([]int32, len(d.f.names))
 	out := sum.node(root.Key, root.Kind)
@@ -203,7 +228,7 @@ func (d *drawing) below(in []int32, depth int) (out []*flameNode) {
 			d.slot[k] = int32(len(kids))
 		}
 		c := &kids[d.slot[k]-1]
-		c.add(&d.list[i])
+		c.add(&d.list[i], d.drawn(&d.list[i], depth))
 		c.n++
 	}
 	for _, c := range kids {

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -28,6 +29,8 @@ type stack struct {
 	keys           []int32
 	from, to       int32 // keys[from:to] are frames
 	bytes, objects float64
+	drawn          float64 // of the objects: their callers were drawn
+	sure           int32   // so many keys do not depend on drawn callers; with the root frame first at most from
 	estimated      bool
 	was            bool // of the state before, where two are compared
 }
@@ -66,7 +69,7 @@ func (s *Server) stacks(ctx context.Context, at string, q question) (*flows, err
 		if err != nil {
 			return nil, err
 		}
-		f, err := flowsOf(g, site, names)
+		f, err := flowsOf(g, site, by)
 		if err == nil {
 			f.heap = st.c.Bytes
 		}
@@ -75,7 +78,7 @@ func (s *Server) stacks(ctx context.Context, at string, q question) (*flows, err
 }
 
 // flowsOf takes the stacks of a grouping. Classifier number site gives the frames.
-func flowsOf(g *groups, site int, by []string) (*flows, error) {
+func flowsOf(g *groups, site int, by []classify.Classifier) (*flows, error) {
 	out := &flows{gc: g.GC, sites: site >= 0, names: g.tree.Keys()}
 	out.kinds = make([]string, len(out.names))
 	n := g.tree.Tuples()
@@ -85,7 +88,7 @@ func flowsOf(g *groups, site int, by []string) (*flows, error) {
 		if l.Bytes <= 0 {
 			return
 		}
-		x := stack{bytes: l.Bytes, objects: l.Objects, estimated: l.Estimated}
+		x := stack{bytes: l.Bytes, objects: l.Objects, estimated: l.Estimated, drawn: l.Drawn, sure: math.MaxInt32}
 		m.keys = m.keys[:0]
 		for i, step := range l.Path {
 			m.keys = append(m.keys, step.Key)
@@ -94,9 +97,12 @@ func flowsOf(g *groups, site int, by []string) (*flows, error) {
 					x.from = int32(i)
 				}
 				x.to = int32(i + 1)
+				x.sure = min(x.sure, x.from+1)
+			} else if by[step.Level].Callers > 0 {
+				x.sure = min(x.sure, int32(i))
 			}
 			if out.kinds[step.Key] == "" {
-				out.kinds[step.Key] = kindAt(out.names[step.Key], int(step.Level) == site, by[step.Level])
+				out.kinds[step.Key] = kindAt(out.names[step.Key], int(step.Level) == site, by[step.Level].Name)
 			}
 		}
 		m.add(x)
@@ -137,6 +143,7 @@ func (m *merger) add(x stack) {
 	if *at > 0 {
 		y := &m.of.list[uint32(*at)-1]
 		y.bytes, y.objects, y.estimated = y.bytes+x.bytes, y.objects+x.objects, y.estimated || x.estimated
+		y.drawn += x.drawn
 		return
 	}
 	n := len(m.keys)
@@ -230,6 +237,9 @@ func (f *flows) folded() *flows {
 				out.names, out.kinds = append(out.names, f.names[last]+" …"), append(out.kinds, f.kinds[last])
 			}
 			keys = append(keys, k)
+			if i == 0 { // callers are in the same key as the innermost frame
+				x.sure = min(x.sure, x.from)
+			}
 			i = j - 1
 		}
 		to := int32(len(keys))

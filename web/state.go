@@ -14,6 +14,7 @@ import (
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/export"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/classify/grouping"
 	"github.com/heapcam/heapcam/heap"
@@ -83,14 +84,19 @@ func (d *data) state(ctx context.Context, key, ref string, what detail) (*state,
 		}
 	}
 	st := &state{key: key}
+	var callers *sites.Callers
 	err := d.open(ctx, "Replaying to collection "+ref, func(open func() *heap.Replay) (err error) {
-		st.r, st.c, err = collection.Open(ref, open, open)
+		st.r, st.c, err = collection.OpenWatched(ref, open, open, func(r *heap.Cursor) func(*heap.Collection) {
+			callers = &sites.Callers{}
+			return func(*heap.Collection) { callers.Follow(r) }
+		})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	st.world, st.spaces = analysis.World(st.r, st.c)
+	analysis.DrawCallers(st.world, st.r.Symbols, callers.Frozen())
 	return st, nil
 }
 
@@ -246,13 +252,15 @@ type branch struct {
 	ObjHigh   *uint64   `json:"objects_high,omitempty"`
 	BytesLow  *uint64   `json:"bytes_low,omitempty"`
 	BytesHigh *uint64   `json:"bytes_high,omitempty"`
+	Drawn     uint64    `json:"callers_drawn,omitempty"` // as of grouping.Node
+	Share     float64   `json:"callers_share,omitempty"`
 	Count     int       `json:"count"` // of all children, in the answer or not
 	Children  []*branch `json:"children,omitempty"`
 }
 
 func branchOf(n *grouping.Node, count int) *branch {
 	return &branch{n.Key, n.Objects, n.Bytes, n.Estimated, n.Samples, n.ObjLow, n.ObjHigh, n.BytesLow, n.BytesHigh,
-		count, nil}
+		n.Drawn, n.Share, count, nil}
 }
 
 // whole converts a node and all descendants.

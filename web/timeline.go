@@ -11,6 +11,7 @@ import (
 
 	"github.com/heapcam/heapcam/analysis"
 	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
@@ -42,6 +43,8 @@ type timeline struct {
 	places     *heap.Places     // the places of the samples
 	samples    *heap.Sampling   // by kind; a new one when more is read
 	names      *heap.Names      // nil: out of date, because more was read since
+	callers    sites.Callers    // of the samples that are read
+	drawn      *sites.Callers   // callers when names were taken; nil: none is drawn
 	last       *heap.Collection // the newest collection, if its state is known
 	world      classify.World   // shared by the states
 	passes     int              // that have begun
@@ -140,6 +143,7 @@ func (t *timeline) step() error {
 		return err
 	}
 	t.names, t.last = nil, nil
+	t.callers.Follow(&t.r.Cursor)
 	if t.done > 0 {
 		t.samples = &heap.Sampling{}
 	}
@@ -264,7 +268,7 @@ func (t *timeline) state(ctx context.Context, ref string, what detail) (*state, 
 		t.mu.Unlock()
 		return nil, nil
 	}
-	names := t.r.Names()
+	names, callers := t.named()
 	t.mu.Unlock()
 	in, err := t.d.s.cfg.OpenFrom(k.C.GC)
 	if err != nil {
@@ -278,6 +282,7 @@ func (t *timeline) state(ctx context.Context, ref string, what detail) (*state, 
 	st.r = r.View()
 	st.world, st.spaces = analysis.World(st.r, st.c)
 	st.world.Share(&t.world)
+	analysis.DrawCallers(st.world, st.r.Symbols, callers)
 	return st, nil
 }
 
@@ -309,13 +314,20 @@ func findKept[K heap.AnySnapshot](kept []K, gc uint64) (int, bool) {
 
 // stateOf makes a state of a kept one. The caller holds mu.
 func (t *timeline) stateOf(k heap.AnySnapshot) *state {
-	if t.names == nil {
-		t.names = t.r.Names()
-	}
-	st := &state{r: k.View(t.names, &t.lives), c: k.At()}
+	names, callers := t.named()
+	st := &state{r: k.View(names, &t.lives), c: k.At()}
 	st.world, st.spaces = analysis.World(st.r, st.c)
 	st.world.Share(&t.world)
+	analysis.DrawCallers(st.world, st.r.Symbols, callers)
 	return st
+}
+
+// named returns the names of what is read, and from what callers are drawn. The caller holds mu.
+func (t *timeline) named() (*heap.Names, *sites.Callers) {
+	if t.names == nil {
+		t.names, t.drawn = t.r.Names(), t.callers.Frozen()
+	}
+	return t.names, t.drawn
 }
 
 // trendWork bounds the objects that a trend reads, summed over the collections; trendSamples bounds the samples of a

@@ -10,7 +10,8 @@ import (
 // Callers is how often each stack was sampled, by its innermost frame. `--sites exact` tells the innermost frame of an
 // object alone: its callers are those of a stack that is drawn among these, so that each has its share.
 type Callers struct {
-	of map[innermost]*stacks
+	of    map[innermost]*stacks
+	sited bool // there are objects whose innermost frame alone is known
 }
 
 type innermost struct{ method, bci uint64 }
@@ -52,11 +53,16 @@ func (c *Callers) Follow(r *heap.Cursor) {
 	for _, s := range r.Sampled {
 		c.Add(r.Symbols, s.Frame)
 	}
+	c.sited = r.HasSited()
 }
 
-// Frozen gives a copy that several goroutines may use at a time, and that takes in nothing more.
+// Frozen gives a copy that several goroutines may use at a time, and that takes in nothing more. It is nil if no object
+// needs callers.
 func (c *Callers) Frozen() *Callers {
-	out := &Callers{of: make(map[innermost]*stacks, len(c.of))}
+	if !c.sited {
+		return nil
+	}
+	out := &Callers{of: make(map[innermost]*stacks, len(c.of)), sited: true}
 	for at, d := range c.of {
 		d.sumUp()
 		out.of[at] = &stacks{frames: slices.Clone(d.frames), counts: slices.Clone(d.counts), sum: d.sum}

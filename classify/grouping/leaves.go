@@ -117,11 +117,10 @@ func (w *leafWalk) item(it item, level int, est bool) error {
 
 func (w *leafWalk) emit(it item, est bool) {
 	x, t := &w.leaf, &w.b.ts[it.t]
-	x.Objects, x.Bytes, x.Estimated = float64(t.Objects), float64(t.Bytes), false
+	x.Objects, x.Bytes, x.Estimated, x.Drawn = float64(t.Objects), float64(t.Bytes), false, 0
 	if est {
 		f := &w.b.fits[it.fit]
-		x.Objects, x.Bytes = f.count(t)
-		if t.Drawn {
+		if x.Objects, x.Bytes = f.count(t); t.Drawn {
 			x.Drawn = x.Objects
 		}
 		if x.Estimated = t.WObjects.Variance > 0 || t.WBytes.Variance > 0; !x.Estimated {

@@ -123,7 +123,8 @@ export class Flame {
     const of = b.parent ? `, ${share(b.n.bytes / Math.max(b.parent.n.bytes, 1))} of its parent` : '';
     return (
       `${b.n.key}: ${b.n.estimated ? '~' : ''}${bytes(b.n.bytes)}, ${plural(b.n.objects, 'object')}, ` +
-      `${share(b.n.bytes / Math.max(this.total, 1))} of the heap${of}`
+      `${share(b.n.bytes / Math.max(this.total, 1))} of the heap${of}` +
+      (b.n.callers_drawn ? `, callers drawn for ${plural(b.n.callers_drawn, 'object')}` : '')
     );
   }
 

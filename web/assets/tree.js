@@ -1,5 +1,9 @@
 // A tree table with keyboard control.
-import { h, count, parts } from './lib.js';
+import { h, count, parts, share } from './lib.js';
+
+// callersDrawn explains the mark of a group whose objects have callers that were drawn.
+const callersDrawn = 'The innermost frame is exact. The callers are as in samples that end there. The percentage is ' +
+  'the share of the objects with this frame.';
 
 // TreeTable shows nodes { key, …, count, children }. columns are { title, cell(node, root), numeric }. more(path,
 // skip) returns the node with further children. open is the set of open paths (JSON); the caller owns it. changed is
@@ -92,6 +96,9 @@ export class TreeTable {
             kids ? (open ? '▼' : '▶') : '',
           ),
           h('span', {}, parts(node.key)),
+          node.callers_drawn
+            ? h('span', { class: 'sub drawn', title: callersDrawn }, ` callers drawn: ${share(node.callers_share)}`)
+            : null,
         ),
       ),
       this.columns.map(c => h('td', { role: 'gridcell', class: c.numeric ? 'n' : null }, c.cell(node, this.root))),
