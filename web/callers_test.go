@@ -17,12 +17,12 @@ import (
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
 
-// exactFrame is the innermost frame of all objects of sitedBlocks, without callers. The two stacks behind it have callers.
+// exactFrame is the innermost frame of all objects of sitedBlocks, without callers. The two stacks behind it have some.
 const exactFrame, drawnStack = 1 << 20, 1<<20 + 1
 
-// sitedBlocks gives the blocks of a recording with `--sites exact`: the bytecode has told one innermost frame of all objects
-// that were born in a young collection and have no sample. All samples end in this frame. It has two callers, and the
-// first has about three of four samples.
+// sitedBlocks gives the blocks of a recording with `--sites exact`: the bytecode has told one innermost frame of all
+// objects that were born in a young collection and have no sample. All samples end in this frame. It has two callers,
+// and the first has about three of four samples.
 func sitedBlocks(t *testing.T, bs []trace.Block) (out []trace.Block) {
 	t.Helper()
 	born := unsampled(t, bs)

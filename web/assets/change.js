@@ -76,7 +76,8 @@ const tell = b => {
   return (
     `${b.n.key}: ${b.n.estimated ? '~' : ''}${bytes(was)} before, ${bytes(b.n.bytes)} after: ` +
     `${change(b.n.bytes - was, bytes) || 'no change'}, ${count(b.n.before_objects || 0)} → ` +
-    `${plural(b.n.objects, 'object')}`
+    plural(b.n.objects, 'object') +
+    (b.n.callers_drawn ? `, callers drawn for ${plural(b.n.callers_drawn, 'object')}` : '')
   );
 };
 

@@ -56,6 +56,16 @@ export async function show(main, data) {
 // own is the innermost frame of the application; see analysis/sites.
 const own = v => v.place || v.site[0];
 
+// callers shows who calls a site of one frame most, by the samples that end in it.
+const callers = s =>
+  s.callers
+    ? [
+        h('p', { class: 'sub' }, `Called by, in ${share(s.callers.share)} of ` +
+          `${plural(s.callers.samples, 'sample')} that end there:`),
+        stack(s.callers.stack.slice(1)),
+      ]
+    : null;
+
 function card(r, s, i) {
   const place = s.site.length ? frame(s.site[0]) : '';
   return h(
@@ -104,7 +114,7 @@ function card(r, s, i) {
         ? h('a', { class: 'button holder', href: address('retained', { site: place }) }, 'Who holds it')
         : null,
     ),
-    h('details', { open: i === 0 }, h('summary', {}, 'Allocation site'), stack(s.site)),
+    h('details', { open: i === 0 }, h('summary', {}, 'Allocation site'), stack(s.site), callers(s)),
     h(
       'details',
       { class: 'why' },
