@@ -162,11 +162,26 @@ func TestCallersDrawn(t *testing.T) {
 		t.Errorf("%d are listed of %d", listed, n.Children[0].Drawn)
 	}
 	// The same as the rows of histogram --sites.
-	rows := uint64(0)
+	rows, same, other := uint64(0), 0, 0
+	classes, _, _ := d.group(t, "type, site")
 	for _, x := range sites.Live(v, known) {
-		if len(x.Site) == 2 && x.Site[1].String() == n.Children[0].Key {
+		if x.Drawn == 0 {
+			continue
+		}
+		if x.Site[1].String() == n.Children[0].Key {
 			rows += x.Drawn
 		}
+		y := classes.Tree.FindPath(x.Class+"|"+site+"|"+x.Site[1].String(), "|")
+		if y != nil && y.Drawn == x.Drawn && y.Objects == x.Objects && *y.ObjLow == x.ObjectsLow &&
+			*y.ObjHigh == x.ObjectsHigh && *y.BytesLow == x.BytesLow && *y.BytesHigh == x.BytesHigh {
+			same++
+		} else {
+			other++
+			t.Logf("%s: %+v, grouped %+v", x.Class, x, y)
+		}
+	}
+	if same < 3 || other > 0 {
+		t.Errorf("%d rows are as in the histogram, %d are not", same, other)
 	}
 	if rows != n.Children[0].Drawn {
 		t.Errorf("histogram has drawn %d, group %d", rows, n.Children[0].Drawn)

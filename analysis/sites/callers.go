@@ -127,3 +127,33 @@ func (c *Callers) Likeliest(s *heap.Symbols, frame uint64) (stack uint64, share 
 	}
 	return d.frames[best], float64(d.counts[best]) / float64(samples), samples
 }
+
+// otherCallers widens the bounds of the rows of all, in their order: what has callers that were drawn may have other
+// ones. Of objects of a class with the same innermost frame a row may have none of these, or all.
+func otherCallers(r *heap.Symbols, all []keyed, out []Row, have map[Class]heap.Count) {
+	type place struct {
+		class Class
+		at    innermost
+	}
+	of := func(k Key) place {
+		f := r.Frames[k.Frame]
+		return place{k.Class, innermost{f.Method, uint64(f.BCI)}}
+	}
+	pool := map[place]heap.Count{}
+	for _, x := range all {
+		if d := x.t.drawn; d.Objects > 0 {
+			p := pool[of(x.k)]
+			pool[of(x.k)] = heap.Count{Objects: p.Objects + d.Objects, Bytes: p.Bytes + d.Bytes}
+		}
+	}
+	if len(pool) == 0 {
+		return
+	}
+	for i, x := range all {
+		p, d, row, most := pool[of(x.k)], x.t.drawn, &out[i], have[x.k.Class]
+		row.ObjectsLow -= min(row.ObjectsLow, d.Objects)
+		row.BytesLow -= min(row.BytesLow, d.Bytes)
+		row.ObjectsHigh = max(row.Objects, min(row.ObjectsHigh+p.Objects-d.Objects, most.Objects))
+		row.BytesHigh = max(row.Bytes, min(row.BytesHigh+p.Bytes-d.Bytes, most.Bytes))
+	}
+}

@@ -60,6 +60,9 @@ func TestCallers(t *testing.T) {
 	drawn, told := uint64(0), uint64(0)
 	for _, r := range state.Rows() {
 		drawn += r.Drawn
+		if r.Drawn > 0 && (r.ObjectsLow > r.Objects-r.Drawn || r.ObjectsHigh < 2 || r.BytesHigh < 32) {
+			t.Errorf("the bounds leave no other callers: %+v", r)
+		}
 		if r.Drawn < r.Samples {
 			told += r.Samples - r.Drawn
 		}

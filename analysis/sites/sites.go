@@ -45,7 +45,7 @@ type Row struct {
 	Proven      bool         `json:"proven,omitempty"`     // the site has one frame, and its callers are not known
 	Candidates  []StackFrame `json:"candidates,omitempty"` // each object is from one of these
 	// Of the samples: objects whose innermost frame is exact (--sites exact). Their callers are drawn among the
-	// samples that have this innermost frame, so that the row is an estimate.
+	// samples that have this innermost frame. The bounds allow any other of these callers.
 	Drawn uint64 `json:"callers_drawn,omitempty"`
 }
 
@@ -73,8 +73,8 @@ type Tally struct {
 	n       uint64
 	objects stats.Total
 	bytes   stats.Total
-	sampled uint64 // bytes of the samples themselves
-	drawn   uint64 // of n: objects whose callers were drawn (Callers)
+	sampled uint64     // bytes of the samples themselves
+	drawn   heap.Count // of n and sampled: objects whose callers were drawn (Callers)
 	// What they count: themselves, and what they stand for besides as far as there is room for it (stats.Total.Fit).
 	figure, figureBytes float64
 }
@@ -91,7 +91,8 @@ func (t *Tally) add(s *heap.Sample, f room) {
 // merge adds all samples of o.
 func (t *Tally) merge(o *Tally) {
 	t.n += o.n
-	t.drawn += o.drawn
+	t.drawn.Objects += o.drawn.Objects
+	t.drawn.Bytes += o.drawn.Bytes
 	t.sampled += o.sampled
 	t.objects.Plus(o.objects, 1)
 	t.bytes.Plus(o.bytes, 1)
@@ -147,13 +148,15 @@ func ByClass(r *heap.Symbols, perType []heap.Count) map[Class]heap.Count {
 	return have
 }
 
+// keyed is a tally with its key.
+type keyed struct {
+	k Key
+	t *Tally
+}
+
 // rows renders tallies; have is the exact count of each class, which bounds the estimates and is what the children of a
 // class add up to.
 func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count, few map[Class][]FromFew) []Row {
-	type keyed struct {
-		k Key
-		t *Tally
-	}
 	out, all := make([]Row, 0, len(by)), make([]keyed, 0, len(by))
 	var classes []Class
 	for k, t := range by {
@@ -177,7 +180,7 @@ func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count,
 	for _, x := range all {
 		k, t, n := x.k, x.t, have[x.k.Class]
 		row := Row{Class: k.Class.Name, Loader: shared[k.Class], Site: Stack(r, k.Frame, MaxFrames),
-			Samples: t.n, ExactBytes: t.sampled, Drawn: t.drawn}
+			Samples: t.n, ExactBytes: t.sampled, Drawn: t.drawn.Objects}
 		row.SiteID = ID(row.Class, row.Site)
 		row.ObjectsLow, row.ObjectsHigh = t.objects.Bounds(t.figure, t.n, n.Objects)
 		row.BytesLow, row.BytesHigh = t.bytes.Bounds(t.figureBytes, t.sampled, n.Bytes)
@@ -194,6 +197,7 @@ func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count,
 		row.Bytes = apportion(t.figureBytes, &row.BytesLow, row.BytesHigh, rest.Bytes, c.Bytes)
 		left[k.Class] = heap.Count{Objects: rest.Objects - row.Objects, Bytes: rest.Bytes - row.Bytes}
 	}
+	otherCallers(r, all, out, have)
 	sampled := map[Class]*Tally{}
 	for _, x := range all {
 		sum := sampled[x.k.Class]

@@ -105,7 +105,8 @@ func (s *State) tallies(samples []*heap.Sample, fits map[uint64]room) map[Key]*T
 		}
 		t.add(x, fits[x.Type])
 		if k.Frame != x.Frame {
-			t.drawn++
+			t.drawn.Objects++
+			t.drawn.Bytes += x.Size
 		}
 	}
 	return out
