@@ -64,6 +64,7 @@ func sited(t *testing.T) (r *heap.Replay, c *heap.Collection, known *sites.Cover
 		r.State.SetSample(o.Addr, id, uint64(o.Birth))
 		n, bytes = n+1, bytes+8*o.Words
 	}
+	known.Callers().Follow(&r.Cursor) // there are such objects now
 	return r, c, known, n, bytes
 }
 
@@ -82,7 +83,7 @@ func (d drawnCallers) group(
 	t.Helper()
 	v, c := d.v, d.c
 	w, spaces := World(v, c)
-	DrawCallers(w, v.Symbols, d.known.Callers())
+	DrawCallers(w, v, d.known.Callers().Frozen())
 	cs, err := classify.NewLibrary().By(by)
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,9 @@ package analysis
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/heapcam/heapcam/analysis/collection"
@@ -120,13 +122,16 @@ func Prove(w *classify.World, s *heap.Symbols, known *sites.CoverageFollower) {
 	}
 }
 
-// DrawCallers lets w give the objects whose innermost frame alone is known their callers, drawn among the samples with
-// that frame. from may be nil: none is drawn.
-func DrawCallers(w *classify.World, s *heap.Symbols, from *sites.Callers) {
+// DrawCallers lets w, which is of the state of v, give the objects whose innermost frame alone is known their callers,
+// drawn among the samples with that frame: those that live, or without one all in from. It may be nil: none is drawn.
+func DrawCallers(w *classify.World, v *heap.View, from *sites.Callers) {
 	if from == nil {
 		return
 	}
-	w.Callers = func(frame, sample uint64) uint64 { return from.Of(s, frame, sample) }
+	among := sync.OnceValue(func() *sites.Callers {
+		return from.Among(v.Symbols, maps.Values(v.LiveSamples()))
+	})
+	w.Callers = func(frame, sample uint64) uint64 { return among().Of(v.Symbols, frame, sample) }
 }
 
 // Tuples folds the state of r, which w is of, for who looks at a, grain (classify.Needs) and ages (classify.Ages).

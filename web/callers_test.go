@@ -145,7 +145,7 @@ func TestCallersDrawn(t *testing.T) {
 		t.Fatal(err, r.Faults)
 	}
 	w, spaces := analysis.World(r.View(), c)
-	analysis.DrawCallers(w, r.Symbols, callers)
+	analysis.DrawCallers(w, r.View(), callers.Frozen())
 	want, err := analysis.Group(r.View(), c, w, spaces, by, nil)
 	if err != nil {
 		t.Fatal(err)

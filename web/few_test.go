@@ -154,7 +154,7 @@ func TestCallersMarked(t *testing.T) {
 	p.see("#tree", "shop.Cart.add(")
 	p.do(cdp.Evaluate[cdp.Void](`[...document.querySelectorAll('#tree tbody tr')]
 		.find(r => r.innerText.includes('shop.Cart.add(')).querySelector('button.twist').click()`))
-	p.see("#tree", "callers drawn: 7")
+	p.see("#tree", "callers drawn: 8")
 	if js[int](p, `[...document.querySelectorAll('svg.flame g[aria-label*="callers drawn for "]')].length`) == 0 {
 		t.Error("no box of the flame graph says that callers were drawn")
 	}

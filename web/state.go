@@ -96,7 +96,7 @@ func (d *data) state(ctx context.Context, key, ref string, what detail) (*state,
 		return nil, err
 	}
 	st.world, st.spaces = analysis.World(st.r, st.c)
-	analysis.DrawCallers(st.world, st.r.Symbols, callers.Frozen())
+	analysis.DrawCallers(st.world, st.r, callers.Frozen())
 	return st, nil
 }
 

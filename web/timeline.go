@@ -282,7 +282,7 @@ func (t *timeline) state(ctx context.Context, ref string, what detail) (*state, 
 	st.r = r.View()
 	st.world, st.spaces = analysis.World(st.r, st.c)
 	st.world.Share(&t.world)
-	analysis.DrawCallers(st.world, st.r.Symbols, callers)
+	analysis.DrawCallers(st.world, st.r, callers)
 	return st, nil
 }
 
@@ -318,7 +318,7 @@ func (t *timeline) stateOf(k heap.AnySnapshot) *state {
 	st := &state{r: k.View(names, &t.lives), c: k.At()}
 	st.world, st.spaces = analysis.World(st.r, st.c)
 	st.world.Share(&t.world)
-	analysis.DrawCallers(st.world, st.r.Symbols, callers)
+	analysis.DrawCallers(st.world, st.r, callers)
 	return st
 }
 

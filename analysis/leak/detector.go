@@ -6,7 +6,6 @@ import (
 	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
-	"github.com/heapcam/heapcam/heap/samples"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -73,10 +72,8 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 			listed = true
 		}
 	}
-	for _, s := range r.Sampled {
-		if r.HasSited() && !samples.Sited(s.ID) {
-			h.callers.Add(r.Symbols, s.Frame)
-		}
+	if r.HasSited() {
+		h.callers.Follow(r)
 	}
 	_, follows := r.Totals.(*heap.State)
 	h.counts = !follows

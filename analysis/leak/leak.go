@@ -49,7 +49,7 @@ type Verdict struct {
 	// innermost frame of the application: the line that can be changed
 	Place   sites.StackFrame `json:"place"`
 	Members []Member         `json:"members"` // all sites of the data structure, most bytes first
-	// of a site that is one frame, as `--sites exact` gives it: who calls it most, by samples that end in this frame
+	// of a site that is one frame, as `--sites exact` gives it: who calls it most, by live samples that end there
 	Callers    *Callers `json:"callers,omitempty"`
 	Confidence float64  `json:"confidence"`
 	// median of the slopes between all pairs of points

@@ -1,30 +1,37 @@
 package sites
 
 import (
+	"iter"
+	"math"
 	"slices"
 
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/heap/samples"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // Callers is how often each stack was sampled, by its innermost frame. `--sites exact` tells the innermost frame of an
 // object alone: its callers are those of a stack that is drawn among these, so that each has its share.
 type Callers struct {
 	of    map[innermost]*stacks
-	sited bool // there are objects whose innermost frame alone is known
+	sited bool     // there are objects whose innermost frame alone is known
+	rest  *Callers // of frames in which no sample of these ends; nil: nothing is known of them
 }
 
 type innermost struct{ method, bci uint64 }
 
 type stacks struct {
-	frames []uint64
-	counts []uint64
-	place  map[uint64]int
-	sum    []uint64 // of counts up to each; nil: not up to date
+	frames  []uint64
+	counts  []uint64
+	objects []uint64 // that the samples stand for
+	place   map[uint64]int
+	sum     []uint64 // of objects up to each; nil: not up to date
 }
 
 // Add takes in a sample. frame is the id of its innermost frame.
-func (c *Callers) Add(s *heap.Symbols, frame uint64) {
+func (c *Callers) Add(s *heap.Symbols, frame uint64) { c.add(s, frame, 1) }
+
+func (c *Callers) add(s *heap.Symbols, frame, objects uint64) {
 	f, ok := s.Frames[frame]
 	if !ok {
 		return
@@ -42,10 +49,43 @@ func (c *Callers) Add(s *heap.Symbols, frame uint64) {
 	if !ok {
 		i = len(d.frames)
 		d.place[frame] = i
-		d.frames, d.counts = append(d.frames, frame), append(d.counts, 0)
+		d.frames, d.counts, d.objects = append(d.frames, frame), append(d.counts, 0), append(d.objects, 0)
 	}
 	d.counts[i]++
+	d.objects[i] += objects
 	d.sum = nil
+}
+
+// Among gives the callers by the samples that live in a state: those of objects that died say nothing of it. Where none
+// of them ends in a frame, all of c count. It takes in nothing more, and if c is frozen, several goroutines may use it.
+func (c *Callers) Among(s *heap.Symbols, live iter.Seq[*heap.Sample]) *Callers {
+	if c == nil || !c.sited {
+		return c
+	}
+	out := &Callers{sited: c.sited, rest: c}
+	var own []*heap.Sample
+	for x := range live {
+		if !samples.Sited(x.ID) {
+			own = append(own, x)
+		}
+	}
+	for x := range ByID(slices.Values(own)) {
+		out.add(s, x.Frame, uint64(math.Round(max(1, min(x.Weight, 1<<32)))))
+	}
+	for _, d := range out.of {
+		d.sumUp()
+	}
+	return out
+}
+
+// ending gives the stacks of the samples that end in f; nil: there is none.
+func (c *Callers) ending(f trace.Frame) *stacks {
+	for ; c != nil; c = c.rest {
+		if d := c.of[innermost{f.Method, uint64(f.BCI)}]; d != nil {
+			return d
+		}
+	}
+	return nil
 }
 
 // Follow takes in the samples of the newest collection of r; to be called once after each.
@@ -62,10 +102,11 @@ func (c *Callers) Frozen() *Callers {
 	if !c.sited {
 		return nil
 	}
-	out := &Callers{of: make(map[innermost]*stacks, len(c.of)), sited: true}
+	out := &Callers{of: make(map[innermost]*stacks, len(c.of)), sited: true, rest: c.rest}
 	for at, d := range c.of {
 		d.sumUp()
-		out.of[at] = &stacks{frames: slices.Clone(d.frames), counts: slices.Clone(d.counts), sum: d.sum}
+		out.of[at] = &stacks{frames: slices.Clone(d.frames), counts: slices.Clone(d.counts),
+			objects: slices.Clone(d.objects), sum: d.sum}
 	}
 	return out
 }
@@ -75,9 +116,9 @@ func (d *stacks) sumUp() {
 	if d.sum != nil {
 		return
 	}
-	d.sum = make([]uint64, len(d.counts))
+	d.sum = make([]uint64, len(d.objects))
 	all := uint64(0)
-	for i, n := range d.counts {
+	for i, n := range d.objects {
 		all += n
 		d.sum[i] = all
 	}
@@ -98,7 +139,7 @@ func (c *Callers) Draw(s *heap.Symbols, frame, id uint64) uint64 {
 	if c == nil || f.Parent != 0 {
 		return frame
 	}
-	d := c.of[innermost{f.Method, uint64(f.BCI)}]
+	d := c.ending(f)
 	if d == nil {
 		return frame
 	}
@@ -114,7 +155,7 @@ func (c *Callers) Draw(s *heap.Symbols, frame, id uint64) uint64 {
 // that is; 0 samples: none ends there, or the frame has callers.
 func (c *Callers) Likeliest(s *heap.Symbols, frame uint64) (stack uint64, share float64, samples uint64) {
 	f := s.Frames[frame]
-	d := c.of[innermost{f.Method, uint64(f.BCI)}]
+	d := c.ending(f)
 	if d == nil || f.Parent != 0 {
 		return frame, 0, 0
 	}

@@ -1,6 +1,7 @@
 package sites
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/heapcam/heapcam/heap"
@@ -69,5 +70,43 @@ func TestCallers(t *testing.T) {
 	}
 	if !samples.Sited(first) || drawn != 2 || told != 1 {
 		t.Errorf("callers of %d objects were drawn, of %d not", drawn, told)
+	}
+}
+
+// TestCallersAmong: samples that live say who called, by how many objects they stand for; all others only where none
+// of these ends in the frame.
+func TestCallersAmong(t *testing.T) {
+	s := &heap.Symbols{Frames: map[uint64]trace.Frame{}}
+	for method := range uint64(2) { // each is called from two places
+		s.Frames[10*method+1] = trace.Frame{Method: method}
+		s.Frames[10*method+2] = trace.Frame{Method: method, Parent: 100}
+		s.Frames[10*method+3] = trace.Frame{Method: method, Parent: 101}
+	}
+	c := Callers{sited: true}
+	for range 50 {
+		c.Add(s, 2)
+		c.Add(s, 12)
+	}
+	const sited = trace.MaxSampleID + 1
+	live := []*heap.Sample{{Sample: trace.Sample{ID: 1, Frame: 3}, Weight: 300},
+		{Sample: trace.Sample{ID: 2, Frame: 2}, Weight: 100}, {Sample: trace.Sample{ID: sited, Frame: 1}, Weight: 1}}
+	among := c.Frozen().Among(s, slices.Values(live))
+	got := map[uint64]int{}
+	for id := uint64(sited); id < sited+4000; id++ {
+		got[among.Of(s, 1, id)]++
+		got[among.Of(s, 11, id)]++
+	}
+	if got[2]+got[3] != 4000 || got[3] < 2800 || got[3] > 3200 || got[12] != 4000 {
+		t.Errorf("%v, want three quarters of stack 3, and all of 12, of which no sample lives", got)
+	}
+	if f, share, n := among.Likeliest(s, 1); n != 2 || share != 0.5 {
+		t.Errorf("the likeliest is %d, with %g of %d samples", f, share, n)
+	}
+	if among.Of(s, 1, 5) != 1 {
+		t.Error("a sample has other callers than its own")
+	}
+	var none *Callers
+	if none.Among(s, slices.Values(live)) != nil || none.Of(s, 1, sited) != 1 || new(Callers).Frozen() != nil {
+		t.Error("callers are drawn, and none is needed")
 	}
 }

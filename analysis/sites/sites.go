@@ -45,7 +45,7 @@ type Row struct {
 	Proven      bool         `json:"proven,omitempty"`     // the site has one frame, and its callers are not known
 	Candidates  []StackFrame `json:"candidates,omitempty"` // each object is from one of these
 	// Of the samples: objects whose innermost frame is exact (--sites exact). Their callers are drawn among the
-	// samples that have this innermost frame. The bounds allow any other of these callers.
+	// live samples that have this innermost frame. The bounds allow any other of these callers.
 	Drawn uint64 `json:"callers_drawn,omitempty"`
 }
 
@@ -123,7 +123,8 @@ func LostMany(r *heap.Cursor) bool {
 func Live(r *heap.View, known *CoverageFollower) []Row {
 	s := State{Symbols: r.Symbols, Samples: slices.Collect(maps.Values(r.Live)), Types: r.Totals.PerType()}
 	if known != nil {
-		s.Before, s.Lost, s.Callers = known.Before, known.Lost, &known.callers
+		s.Before, s.Lost = known.Before, known.Lost
+		s.Callers = known.callers.Among(r.Symbols, slices.Values(s.Samples))
 		s.FromFew = func(typ uint32) FromFew { return known.FromFew(r.Symbols, typ) }
 	}
 	return s.Rows()

@@ -195,10 +195,10 @@ Figures are exact if no level uses allocation sites. Sites are known from sample
 estimates, marked with ~. Where references were listed after the collection (heapcam references), the verb also shows
 how much of each group is garbage. JSON and CSV give the bounds that contain the true number with 95 % probability. In a
 recording with --sampling 0 all figures are exact, unless samples were lost. With --sites exact the innermost frame of a
-site is exact. The verb draws its callers among the samples that end there, and shows their share; the bounds then allow
-any other callers. Objects whose site is not known have a group of their own, and so have objects that may be older than
-the recording. An object in several groups counts in each of them, and once in their parent: the groups may add up to
-more than the parent. ` + fileHelp,
+site is exact. The verb draws its callers among the live samples that end there, and shows their share; the bounds allow
+any other of these callers. Objects whose site is not known have a group of their own, and so have objects that may be
+older than the recording. An object in several groups counts in each of them, and once in their parent: the groups may
+add up to more than the parent. ` + fileHelp,
 		Example: `  heapcam group incident.heapcam
   heapcam group --at peak --by 'package, type, ages' incident.heapcam
   heapcam group --by 'age > 9 ? "old" : "young", type' --where 'size >= 1024' incident.heapcam
@@ -256,7 +256,7 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 	}
 	world.LostSamples = known != nil && known.Lost
 	if known != nil {
-		analysis.DrawCallers(world, r.Symbols, known.Callers())
+		analysis.DrawCallers(world, r, known.Callers().Frozen())
 	}
 	if known != nil && o.list == "" {
 		analysis.Prove(world, r.Symbols, known)
@@ -310,8 +310,8 @@ func groupNotes(w io.Writer, g *analysis.Grouping, garbage bool) {
 	}
 	if g.Drawn() {
 		ui.Fprintf(w, "\n")
-		ui.Paragraph(w, "", 0, "callers drawn: the innermost frame is exact; the callers are as in samples that end "+
-			"there. The percentage is the share of the objects with this frame.")
+		ui.Paragraph(w, "", 0, "callers drawn: the innermost frame is exact; the callers are as in live samples "+
+			"that end there. The percentage is the share of the objects with this frame.")
 	}
 }
 

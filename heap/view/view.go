@@ -56,6 +56,14 @@ func (v *View) Sample(id uint64) *samples.Sample {
 	return find(id)
 }
 
+// LiveSamples gives all live samples, by id. They are only read.
+func (v *View) LiveSamples() map[uint64]*samples.Sample {
+	if v.lives == nil {
+		return v.Live
+	}
+	return v.lives.Live(v.GC)
+}
+
 // samples is Sample for many calls. done ends it.
 func (v *View) samples() (find func(id uint64) *samples.Sample, done func()) {
 	l := v.lives

@@ -2,8 +2,8 @@
 import { h, count, parts, share } from './lib.js';
 
 // callersDrawn explains the mark of a group whose objects have callers that were drawn.
-const callersDrawn = 'The innermost frame is exact. The callers are as in samples that end there. The percentage is ' +
-  'the share of the objects with this frame.';
+const callersDrawn = 'The innermost frame is exact. The callers are as in live samples that end there. The ' +
+  'percentage is the share of the objects with this frame.';
 
 // TreeTable shows nodes { key, …, count, children }. columns are { title, cell(node, root), numeric }. more(path,
 // skip) returns the node with further children. open is the set of open paths (JSON); the caller owns it. changed is
