@@ -3,6 +3,13 @@ package e2e
 import (
 	"errors"
 	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/heapcam/heapcam/heap"
@@ -10,28 +17,31 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// TestGranted: a collection that was caused by an allocation grants it before it ends. In that place stand remains of
-// dead objects, of which none may be in the state.
-func TestGranted(t *testing.T) {
+// TestFullHistograms holds the state after each full collection against the histogram that the JVM itself logs then.
+// The collections are caused by allocations, which are granted before the pause ends: in that place stand remains of
+// dead objects.
+func TestFullHistograms(t *testing.T) {
 	t.Parallel()
 	type jvm struct {
 		major int
 		gc    string
 	}
-	for _, c := range parts(t, jvm{17, "Serial"}, jvm{25, "Serial"}, jvm{17, "Parallel"}, jvm{25, "Parallel"}) {
-		p := program{major: c.major, gc: c.gc, heap: "24m", main: "Granted", args: []string{"3"},
-			opts: []string{"-Xmn8m"}, limit: "64MiB"}
+	for _, c := range parts(t, jvm{17, "Serial"}, jvm{25, "Serial"}, jvm{17, "Parallel"}, jvm{25, "Parallel"},
+		jvm{25, "G1"}) {
+		histograms := filepath.Join(t.TempDir(), "histograms.log")
+		p := program{major: c.major, gc: c.gc, heap: "24m", main: "Granted", args: []string{"3"}, limit: "64MiB",
+			opts: []string{"-Xmn8m", "-Xlog:gc+classhisto*=trace:file=" + histograms + "::filecount=0"}}
 		r := p.start(t)
 		r.finish(t)
 		rec := r.recorded(t)
+		logged := loggedHistograms(t, histograms)
 		all, err := ringstore.OpenRecording(rec.dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		full, most := 0, uint64(0)
+		compared, differ := 0, 0
 		src := &blockSource{files: all.Files}
-		h := heap.NewReplay(src)
-		for {
+		for h := heap.NewReplay(src); ; {
 			c, err := h.Next()
 			if errors.Is(err, io.EOF) {
 				break
@@ -39,22 +49,90 @@ func TestGranted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !c.Known || c.Kind != trace.PauseFull {
+			want := logged[c.JVMGC]
+			if !c.Known || c.Kind != trace.PauseFull || want == nil {
 				continue
 			}
-			full++
-			for typ, n := range h.State.PerType() {
-				if h.TypeName(uint32(typ)) == "Granted$Stale" {
-					most = max(most, n.Objects)
+			compared++
+			if got := classesOf(h); !maps.Equal(got, want) {
+				if differ++; differ == 1 {
+					t.Errorf("after GC(%d), state and the JVM's histogram: %v", c.JVMGC, differing(got, want))
 				}
 			}
 		}
 		src.close()
 		all.Close()
-		t.Logf("%d %s: %d full collections are known", c.major, c.gc, full)
-		if full < 5 || most > 1 {
-			t.Errorf("%d %s: %d full collections are known, with %d dead objects", c.major, c.gc, full, most)
+		t.Logf("%d %s: %d full collections compared, %d differ", c.major, c.gc, compared, differ)
+		if compared < 5 {
+			t.Errorf("%d %s: %d full collections compared of %d", c.major, c.gc, compared, len(logged))
 		}
 		verify(t, rec.dir, 1)
 	}
+}
+
+var afterFull = regexp.MustCompile(`GC\((\d+)\) +\d+: +`)
+
+// loggedHistograms reads the histograms that a JVM has logged after full collections: objects and bytes by class, by
+// the number of the collection.
+func loggedHistograms(t *testing.T, file string) map[uint64]map[string][2]uint64 {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[uint64]map[string][2]uint64{}
+	var text strings.Builder
+	gc, after := "", false
+	for line := range strings.Lines(string(b)) {
+		if strings.Contains(line, "Class Histogram") {
+			if after && gc != "" {
+				n, _ := strconv.ParseUint(gc, 10, 64)
+				out[n] = folded(parseHistogram(text.String()))
+			}
+			after = strings.Contains(line, "start]") && strings.Contains(line, "after full gc")
+			gc = ""
+			text.Reset()
+		} else if m := afterFull.FindStringSubmatchIndex(line); after && m != nil {
+			gc = line[m[2]:m[3]]
+			text.WriteString(strings.TrimSpace(line[m[3]+1:]) + "\n")
+		}
+	}
+	return out
+}
+
+func folded(h map[string][2]uint64) map[string][2]uint64 {
+	out := map[string][2]uint64{}
+	for name, n := range h {
+		name = fold(name)
+		out[name] = [2]uint64{out[name][0] + n[0], out[name][1] + n[1]}
+	}
+	return out
+}
+
+// classesOf is the state as such a histogram.
+func classesOf(h *heap.Replay) map[string][2]uint64 {
+	out := map[string][2]uint64{}
+	for id, n := range h.State.PerType() {
+		if n.Objects > 0 {
+			name := h.TypeName(uint32(id))
+			out[name] = [2]uint64{out[name][0] + n.Objects, out[name][1] + n.Bytes}
+		}
+	}
+	return folded(out)
+}
+
+// differing gives the first classes of which two histograms say something else.
+func differing(a, b map[string][2]uint64) (out []string) {
+	names := slices.Sorted(maps.Keys(a))
+	for name := range b {
+		if _, ok := a[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		if a[name] != b[name] && len(out) < 8 {
+			out = append(out, name+": "+strconv.FormatUint(a[name][0], 10)+", "+strconv.FormatUint(b[name][0], 10))
+		}
+	}
+	return out
 }
