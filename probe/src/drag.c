@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "changed.h"
 #include "draghelper.h"
 #include "heapcam_abi.h"
 #include "jvm.h"
@@ -79,6 +80,7 @@ void JNICALL drag_class(jvmtiEnv *env, JNIEnv *jni, jclass redefined, jobject lo
         if ((*env)->Allocate(env, (jlong)out_n, &copy) == JVMTI_ERROR_NONE) {
             memcpy(copy, out, out_n);
             *new_in = copy, *new_n = (jint)out_n;
+            changed_note(env, loader, name, CHANGED_YES);
             atomic_fetch_add(&classes, 1);
         }
         free(out);
@@ -128,6 +130,7 @@ void drag_begin(JNIEnv *jni) {
         log_line("drag: off: %s", why);
         return;
     }
+    changed_begin();
     uses_switch(true);
     atomic_store(&on, true);
     // What is loaded already stays as it is: the JDK, and what other agents brought.
@@ -137,7 +140,7 @@ void drag_begin(JNIEnv *jni) {
 void drag_end(JNIEnv *jni) {
     uses_switch(false);
     if (!atomic_exchange(&on, false)) return;
-    (void)retransform_all(jni);
+    (void)retransform(jni, changed_taken, NULL);
     jvmti_event(JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook");
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "changed.h"
 #include "heapcam_abi.h"
 #include "helper.h"
 #include "jvm.h"
@@ -24,7 +25,7 @@
 #define HELPER "java/lang/HeapcamSites"
 static bool defined; // stays, as do the tables that the helper knows
 static PER_RECORDING _Atomic bool on;
-static PER_RECORDING _Atomic uint64_t classes, odd, sites, methods, refused, others, batches_failed, cpu;
+static PER_RECORDING _Atomic uint64_t classes, odd, sites, methods, refused, others, classes_failed, cpu;
 
 // ---- definitions ---------------------------------------------------------------------------------
 static void put_text(struct enc *e, struct text t) { put_str(e, (const char *)t.p, t.n); }
@@ -85,6 +86,7 @@ void JNICALL on_class(jvmtiEnv *env, JNIEnv *jni, jclass redefined, jobject load
         return;
     if (!loader_finds(env, jni, loader)) {
         atomic_fetch_add(&others, 1);
+        changed_note(env, loader, name, CHANGED_NO);
         leave();
         return;
     }
@@ -99,9 +101,12 @@ void JNICALL on_class(jvmtiEnv *env, JNIEnv *jni, jclass redefined, jobject load
         if ((*env)->Allocate(env, (jlong)out_n, &copy) == JVMTI_ERROR_NONE) {
             memcpy(copy, out, out_n);
             *new_in = copy, *new_n = (jint)out_n;
+            changed_note(env, loader, name, CHANGED_YES);
             atomic_fetch_add(&classes, 1);
         }
         free(out);
+    } else if (is_odd || !(w.methods || w.refused)) {
+        changed_note(env, loader, name, CHANGED_NO);
     }
     if (is_odd) atomic_fetch_add(&odd, 1);
     atomic_fetch_add(&sites, w.sites);
@@ -139,18 +144,19 @@ void exact_begin(JNIEnv *jni) {
         log_line("exact sites: off: %s", why);
         return;
     }
+    changed_begin();
     stamps_switch(opt.hash);
     (void)shadow_switch(true);
     atomic_store(&on, true);
     if (jvmti_event(JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook"))
-        batches_failed += retransform_all(jni);
+        classes_failed += retransform(jni, changed_may, NULL);
 }
 
 void exact_end(JNIEnv *jni) {
     (void)shadow_switch(false);
     stamps_switch(false);
     if (!atomic_exchange(&on, false)) return;
-    batches_failed += retransform_all(jni);
+    classes_failed += retransform(jni, changed_taken, NULL);
     jvmti_event(JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook");
 }
 
@@ -159,7 +165,7 @@ void exact_report(void) {
     log_line("exact sites: %llu classes with %llu sites in %llu methods; left as they are: %llu methods, %llu classes "
              "that were not understood, %llu that the JVM refused; CPU %llu ms; %llu objects, %llu of another type",
              (unsigned long long)classes, (unsigned long long)sites, (unsigned long long)methods,
-             (unsigned long long)refused, (unsigned long long)odd, (unsigned long long)batches_failed,
+             (unsigned long long)refused, (unsigned long long)odd, (unsigned long long)classes_failed,
              (unsigned long long)cpu / 1000000, (unsigned long long)shadow_marked(),
              (unsigned long long)shadow_mistyped());
     if (atomic_load(&others))

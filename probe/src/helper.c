@@ -2,16 +2,17 @@
 
 // helper.c: helper.h. The class, as Java would have it:
 //
-//   static void site(int id) {
+//   static void site(int high, int low) {
 //     int phase = U.getInt(null, PHASE);
 //     if (phase == 0) return;
 //     long end = U.getLong(null, U.getLong(Thread.currentThread(), EETOP) + TLAB_TOP) - BASE;
 //     if (end < 0 || end > BYTES) return; // the thread has no allocation buffer
 //     long entry = (end >>> SHIFT << 2) + TABLE;
 //     if ((U.getInt(null, entry) ^ phase) >>> 24 == 0) return; // the first one was that of the object
-//     U.putInt(null, entry, phase | id);
+//     U.putInt(null, entry, phase | high << SITE_LOW | low);
 //   }
-//   static void array(int length, int id) { // as site, but where the entry is in use: outside(length, phase | id)
+//   static void array(int length, int high, int low) { // as site, but where the entry is in use:
+//     outside(length, phase | high << SITE_LOW | low);
 //   }
 //   static void outside(int length, int entry) {
 //     if (length < LARGE) return;
@@ -45,9 +46,16 @@ struct refs {
 
 static void load(struct body *b, uint32_t c, uint32_t variable) { w1(&b->o, c), w1(&b->o, variable); }
 
-// Variables: of site the id is 0; of array the length is 0 and the id 1. Behind them the phase, the end, the entry.
+// Loads phase | id.
+static void load_mine(struct body *b, uint32_t phase, uint32_t high) {
+    load(b, ILOAD, phase), load(b, ILOAD, high), load(b, BIPUSH, SITE_LOW), w1(&b->o, ISHL), w1(&b->o, IOR);
+    load(b, ILOAD, high + 1), w1(&b->o, IOR);
+}
+
+// Variables: of site the id is 0 and 1; of array the length is 0 and the id 1 and 2. Behind them the phase, the end, the
+// entry.
 static void write_body(struct body *b, const struct refs *r, int shift, bool array) {
-    const uint32_t id = array, phase = id + 1, end = id + 2, entry = id + 4;
+    const uint32_t high = array, phase = high + 2, end = phase + 1, entry = end + 2;
     op(b, GETSTATIC, r->unsafe), w1(&b->o, ACONST_NULL), op(b, LDC2_W, r->phase), op(b, INVOKEVIRTUAL, r->get_int);
     load(b, ISTORE, phase);
     load(b, ILOAD, phase), leave_if(b, IFEQ);
@@ -69,12 +77,12 @@ static void write_body(struct body *b, const struct refs *r, int shift, bool arr
     else
         leave_if(b, IFEQ);
     if (array) {
-        load(b, ILOAD, 0), load(b, ILOAD, phase), load(b, ILOAD, id), w1(&b->o, IOR);
+        load(b, ILOAD, 0), load_mine(b, phase, high);
         op(b, INVOKESTATIC, r->outside), w1(&b->o, RETURN);
         if (!b->o.bad) set2(b->o.p + jump + 1, (uint32_t)(b->o.n - jump));
     }
     op(b, GETSTATIC, r->unsafe), w1(&b->o, ACONST_NULL), load(b, LLOAD, entry);
-    load(b, ILOAD, phase), load(b, ILOAD, id), w1(&b->o, IOR), op(b, INVOKEVIRTUAL, r->put_int);
+    load_mine(b, phase, high), op(b, INVOKEVIRTUAL, r->put_int);
     body_end(b, RETURN);
 }
 
@@ -108,7 +116,7 @@ static void write_class(struct out *o, const char *name, const struct shadow_pla
     struct pool p = {.next = 1};
     const char *current = vm.major >= 21 ? "currentCarrierThread" : "currentThread";
     const uint32_t this = class_entry(&p, name), object = class_entry(&p, "java/lang/Object");
-    const uint32_t code = utf8_entry(&p, "Code"), site = utf8_entry(&p, "site"), site_sig = utf8_entry(&p, "(I)V");
+    const uint32_t code = utf8_entry(&p, "Code"), site = utf8_entry(&p, "site"), site_sig = utf8_entry(&p, "(II)V");
     const uint32_t init = utf8_entry(&p, "<clinit>"), init_sig = utf8_entry(&p, "()V");
     const uint32_t u = utf8_entry(&p, "U"), u_sig = utf8_entry(&p, "Ljdk/internal/misc/Unsafe;");
     const uint32_t unsafe = class_entry(&p, "jdk/internal/misc/Unsafe"), thread = class_entry(&p, "java/lang/Thread");
@@ -124,7 +132,8 @@ static void write_class(struct out *o, const char *name, const struct shadow_pla
     r.put_long = member(&p, 10, unsafe, "putLong", "(Ljava/lang/Object;JJ)V");
     r.outside = member(&p, 10, this, "outside", "(II)V"), r.log = number(&p, at->outside);
     r.expected = number(&p, at->expected);
-    const uint32_t two = utf8_entry(&p, "(II)V"), array = utf8_entry(&p, "array"), outside = utf8_entry(&p, "outside");
+    const uint32_t array = utf8_entry(&p, "array"), array_sig = utf8_entry(&p, "(III)V");
+    const uint32_t outside = utf8_entry(&p, "outside");
     struct body b = {.n = 0}, a = {.n = 0}, l = {.n = 0}, i = {.n = 0};
     write_body(&b, &r, at->shift, false), write_body(&a, &r, at->shift, true), write_outside(&l, &r);
     op(&i, INVOKESTATIC, get), op(&i, PUTSTATIC, r.unsafe), w1(&i.o, RETURN);
@@ -135,8 +144,8 @@ static void write_class(struct out *o, const char *name, const struct shadow_pla
     w2(o, 4);
     put_method(o, init, init_sig, code, &i.o);
     put_method(o, site, site_sig, code, &b.o);
-    put_method(o, array, two, code, &a.o);
-    put_method(o, outside, two, code, &l.o);
+    put_method(o, array, array_sig, code, &a.o);
+    put_method(o, outside, site_sig, code, &l.o);
     w2(o, 0);
     o->bad |= p.o.bad || b.o.bad || a.o.bad || l.o.bad || i.o.bad;
     free(p.o.p), free(b.o.p), free(a.o.p), free(l.o.p), free(i.o.p);
@@ -148,8 +157,8 @@ bool helper_define(JNIEnv *jni, const char *name, const struct shadow_place *at,
     jclass k = o.bad ? NULL : (*jni)->DefineClass(jni, name, NULL, (const jbyte *)o.p, (jsize)o.n);
     free(o.p);
     // The call initialises it, before any class calls it: the phase is 0 still.
-    jmethodID m = k ? (*jni)->GetStaticMethodID(jni, k, "site", "(I)V") : NULL;
-    if (m) (*jni)->CallStaticVoidMethod(jni, k, m, (jint)1);
+    jmethodID m = k ? (*jni)->GetStaticMethodID(jni, k, "site", "(II)V") : NULL;
+    if (m) (*jni)->CallStaticVoidMethod(jni, k, m, (jint)0, (jint)1);
     const bool ok = m && !(*jni)->ExceptionCheck(jni);
     (*jni)->ExceptionClear(jni);
     (*jni)->DeleteLocalRef(jni, k);

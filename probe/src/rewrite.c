@@ -97,11 +97,11 @@ static void put_helper(struct file *f) {
     put_utf8(o, f->w->helper);                                     // 0
     w1(o, POOL_CLASS), w2(o, i);                                   // 1
     put_utf8(o, literal(uses ? "use" : "site"));                   // 2
-    put_utf8(o, literal(uses ? "(Ljava/lang/Object;)V" : "(I)V")); // 3
+    put_utf8(o, literal(uses ? "(Ljava/lang/Object;)V" : "(II)V")); // 3
     w1(o, 12), w2(o, i + 2), w2(o, i + 3);                         // 4
     w1(o, 10), w2(o, i + 1), w2(o, i + 4);                         // 5
     put_utf8(o, literal(uses ? "held" : "array"));                 // 6
-    put_utf8(o, literal(uses ? "(Ljava/lang/Object;)V" : "(II)V")); // 7
+    put_utf8(o, literal(uses ? "(Ljava/lang/Object;)V" : "(III)V")); // 7
     w1(o, 12), w2(o, i + 6), w2(o, i + 7);                         // 8
     w1(o, 10), w2(o, i + 1), w2(o, i + 8);                         // 9
     f->next = i + 10;

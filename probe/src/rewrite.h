@@ -1,4 +1,4 @@
-// rewrite.h: puts a call behind each allocation of a class file: `sipush ID; invokestatic HELPER.site(I)V`. Or, for
+// rewrite.h: puts a call behind each allocation of a class file: `bipush HIGH; sipush LOW; invokestatic HELPER.site(II)V`. Or, for
 // `uses`, one before each use of an object and at the begin of methods: `invokestatic HELPER.use(Object)V`. Nothing of
 // the file is believed. A method that is not understood, or that would become too long, stays as it is and is counted.
 // Any thread

@@ -10,18 +10,18 @@
 enum {
     INVOKESTATIC = 184,
     SIPUSH = 17,
-    LDC_W = 19,
+    BIPUSH = 16,
     TABLESWITCH = 170,
     LOOKUPSWITCH = 171,
     GOTO_W = 200,
-    CALL = 6,    // bytes that are put behind an allocation
+    CALL = 8,    // bytes that are put behind an allocation
     WITH_LENGTH = 2, // more of them behind that of an array
     DUP = 89,
     ARRAYLENGTH = 190,
     NEWARRAY = 188,
     ANEWARRAY = 189,
     LONG = 8000, // the compilers leave longer methods alone
-    MORE_STACK = 2,
+    MORE_STACK = 3,
     NOWHERE = -1,
 };
 
@@ -107,19 +107,15 @@ static bool put_switch(struct out *o, const struct code *c, size_t i, size_t len
 // The call behind the allocation at i.
 static void put_call(struct out *o, struct code *c, size_t i, const struct made *made) {
     struct file *f = c->f;
-    const uint32_t id = f->next < CLASS_LIMIT ? f->w->site(f->w->arg, c->method, c->pos[i], made) : 0;
+    const uint32_t id = f->w->site(f->w->arg, c->method, c->pos[i], made);
     const bool array = is_array(c->code[i]);
-    if (!id) {
-        put(o, "\0\0\0\0\0\0\0\0", call_bytes(c->code[i]));
+    if (!id || id >> SITE_LOW > INT8_MAX) {
+        put(o, "\0\0\0\0\0\0\0\0\0\0", call_bytes(c->code[i]));
         return;
     }
     if (array) w1(o, DUP), w1(o, ARRAYLENGTH);
-    if (id < 32768) {
-        w1(o, SIPUSH), w2(o, id);
-    } else {
-        w1(&f->added, POOL_INTEGER), w4(&f->added, id);
-        w1(o, LDC_W), w2(o, f->next++);
-    }
+    // No constant of the class: HotSpot would keep those of all recordings.
+    w1(o, BIPUSH), w1(o, id >> SITE_LOW), w1(o, SIPUSH), w2(o, id & ((1u << SITE_LOW) - 1));
     w1(o, INVOKESTATIC), w2(o, f->count + (array ? HELPER_OTHER : HELPER_FIRST));
     f->w->sites++;
 }
