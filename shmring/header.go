@@ -71,6 +71,7 @@ const (
 	OffReferencesDone  = 408
 	OffReferencesState = 416
 	OffReferencesTorn  = 424
+	OffClassesLeft     = 432
 	OffReason          = 512
 	OffSyncPredicted   = 448
 	OffSyncTooLong     = 456
@@ -194,6 +195,7 @@ type Status struct {
 	ReferencesDone uint32          // newest ticket answered
 	References     ReferencesState // 0: the probe is older than reference listings
 	ReferencesTorn uint64          // reference listings of which some parts were not sent
+	ClassesLeft    uint64          // that the JVM is still to have back as they were, before the recording ends
 
 	// Written by the agent.
 	Tail            uint64
@@ -266,6 +268,7 @@ func parseCounters(h []byte) Status {
 		ReferencesDone: u32(OffReferencesDone),
 		References:     ReferencesState(u32(OffReferencesState)),
 		ReferencesTorn: u64(OffReferencesTorn),
+		ClassesLeft:    u64(OffClassesLeft),
 		LiveBytes:      u64(OffLiveBytes),
 		Exhausted:      u64(OffExhausted),
 		SitesCut:       u64(OffSitesCut),

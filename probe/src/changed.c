@@ -3,13 +3,19 @@
 // changed.c: changed.h.
 #include "changed.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "heapcam_abi.h"
 #include "jvm.h"
 #include "os.h"
+#include "recording.h"
+#include "ring.h"
 
-// A slot: the upper bits of a hash, and the state below. The table outlives recordings, as the classes do.
+// A slot: the upper bits of a hash of the class's name and its loader's identity, and the state below. The table
+// outlives recordings, as the classes do.
+enum state { UNKNOWN, STAYS, CHANGED, STATES = 3 };
 enum { STATE_BITS = 2, FEWEST = 1 << 13, MOST = 1 << 18 };
 static uint64_t *slots;
 static uint32_t size, used;
@@ -24,7 +30,7 @@ static uint64_t hash(uint64_t h, const void *p, size_t n) { // FNV-1a
 static uint64_t key_of(jvmtiEnv *env, jobject loader, const char *name, size_t n) {
     jint l = 0;
     if (loader && (*env)->GetObjectHashCode(env, loader, &l)) l = 0;
-    const uint64_t h = hash(hash(0xcbf29ce484222325ull, name, n), &l, sizeof l) & ~((1ull << STATE_BITS) - 1);
+    const uint64_t h = hash(hash(0xcbf29ce484222325ull, name, n), &l, sizeof l) & ~(uint64_t)STATES;
     return h ? h : 1ull << STATE_BITS;
 }
 
@@ -41,7 +47,7 @@ static bool resize(uint32_t n) {
     if (!to) return false;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < size; i++) {
-        if (!(slots[i] & ((1u << STATE_BITS) - 1))) continue;
+        if (!(slots[i] & STATES)) continue;
         *slot_of(to, n, slots[i]) = slots[i];
         kept++;
     }
@@ -62,8 +68,7 @@ void changed_begin(void) {
     os_unlock(&lock);
 }
 
-void changed_note(jvmtiEnv *env, jobject loader, const char *name, enum changed_state s) {
-    const uint64_t key = name ? key_of(env, loader, name, strlen(name)) : 0;
+static void set(uint64_t key, enum state s) {
     os_lock(&lock);
     uint64_t *at = key && size ? slot_of(slots, size, key) : NULL;
     if (key && (!at || !*at)) {
@@ -73,8 +78,20 @@ void changed_note(jvmtiEnv *env, jobject loader, const char *name, enum changed_
     if (at)
         *at = key | s;
     else
-        full |= s == CHANGED_YES;
+        full |= s == CHANGED;
     os_unlock(&lock);
+}
+
+static enum state state_of(uint64_t key) {
+    os_lock(&lock);
+    uint64_t *at = key && size ? slot_of(slots, size, key) : NULL;
+    const enum state s = at ? *at & STATES : UNKNOWN;
+    os_unlock(&lock);
+    return s;
+}
+
+void changed_note(jvmtiEnv *env, jobject loader, const char *name, bool change) {
+    set(name ? key_of(env, loader, name, strlen(name)) : 0, change ? CHANGED : STAYS);
 }
 
 // 0: it has no name.
@@ -90,18 +107,63 @@ static uint64_t key_of_class(JNIEnv *jni, jclass k) {
     return key;
 }
 
-static uint64_t state_of(uint64_t key, bool take) {
-    os_lock(&lock);
-    uint64_t *at = key && size ? slot_of(slots, size, key) : NULL;
-    const uint64_t state = at ? *at & ((1u << STATE_BITS) - 1) : 0;
-    if (take && state == CHANGED_YES) *at = key;
-    os_unlock(&lock);
-    return state;
+// ---- loading anew --------------------------------------------------------------------------------
+// Classes that are loaded in one stop of the JVM, which takes about as long for one as for all of these; references
+// that JNI has room for, as many as HotSpot takes.
+enum { BATCH = 512, MOST_REFERENCES = 4096 };
+
+static bool may_be_changed(jclass k) {
+    jboolean may = JNI_FALSE, array = JNI_TRUE;
+    jint status = 0;
+    return !(*jvmti)->IsArrayClass(jvmti, k, &array) && !array && !(*jvmti)->IsModifiableClass(jvmti, k, &may) &&
+           may && !(*jvmti)->GetClassStatus(jvmti, k, &status) && status & JVMTI_CLASS_STATUS_PREPARED;
 }
 
-bool changed_may(JNIEnv *jni, jclass k) { return state_of(key_of_class(jni, k), false) != CHANGED_NO; }
-
-bool changed_taken(JNIEnv *jni, jclass k) {
-    const uint64_t state = state_of(key_of_class(jni, k), true);
-    return state == CHANGED_YES || (!state && full);
+static bool wanted(JNIEnv *jni, jclass k, bool back) {
+    if (!may_be_changed(k)) return false;
+    const uint64_t key = key_of_class(jni, k);
+    const enum state s = state_of(key);
+    if (!back) return s != STAYS;
+    if (s == CHANGED) set(key, UNKNOWN);
+    return s == CHANGED || (s == UNKNOWN && full);
 }
+
+// A class that the JVM does not take leaves its batch, and stays as it is. Gives how many.
+static uint64_t load_anew(JNIEnv *jni, const jclass *some, jint n) {
+    if (!n || (*jvmti)->RetransformClasses(jvmti, n, some) == JVMTI_ERROR_NONE) return 0;
+    if (n > 1) return load_anew(jni, some, n / 2) + load_anew(jni, some + n / 2, n - n / 2);
+    set(key_of_class(jni, *some), STAYS);
+    return 1;
+}
+
+// Whoever waits for the recording's end sees that it goes on.
+static void show_left(uint64_t n) {
+    atomic_store_explicit(ring64(HC_RING_OFF_CLASSES_LEFT), n, memory_order_relaxed);
+    atomic_store_explicit(ring64(HC_RING_OFF_HEARTBEAT), now_ns(), memory_order_relaxed);
+    if (!atomic_load(&gave_up)) ring_exchange();
+}
+
+static uint64_t load_wanted(JNIEnv *jni, bool back) {
+    uint64_t refused = 0;
+    jclass *all = NULL;
+    jint n = 0, k = 0;
+    const bool framed = !(*jni)->PushLocalFrame(jni, MOST_REFERENCES);
+    if (!framed) (*jni)->ExceptionClear(jni);
+    if ((*jvmti)->GetLoadedClasses(jvmti, &n, &all)) n = 0, all = NULL;
+    for (jint i = 0; i < n; i++) {
+        if (!wanted(jni, all[i], back)) continue;
+        const jclass one = all[i];
+        all[i] = all[k], all[k++] = one;
+    }
+    for (jint i = 0; i < k; i += BATCH) {
+        if (back) show_left((uint64_t)(k - i));
+        refused += load_anew(jni, &all[i], k - i < BATCH ? k - i : BATCH);
+    }
+    for (jint i = 0; i < n && !framed; i++) (*jni)->DeleteLocalRef(jni, all[i]);
+    if (framed) (*jni)->PopLocalFrame(jni, NULL);
+    (*jvmti)->Deallocate(jvmti, (unsigned char *)all);
+    return refused;
+}
+
+uint64_t changed_ask(JNIEnv *jni) { return load_wanted(jni, false); }
+uint64_t changed_give_back(JNIEnv *jni) { return load_wanted(jni, true); }

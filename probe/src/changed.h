@@ -1,19 +1,20 @@
-// changed.h: what a look at the code of each class has found, by the class's name and loader. HotSpot appends the
-// constants of each version of a class to those of the one before, and a NaN is never equal to the one that is there.
-// So the constants of a class that is asked for again and again grow twofold each time, until the JVM never ends
-// counting them: it must not be asked for a class that has nothing to change. Any thread
+// changed.h: which loaded classes the JVM is asked to load anew, so that ClassFileLoadHook sees them, by what the hook
+// has found before. HotSpot appends the constants of each version of a class to those of the one before, and a NaN is
+// never equal to the one that is there. So the constants of a class that is asked for again and again as it is grow
+// twofold each time, until the JVM never ends counting them: it is not asked twice for a class that stays as it is.
 #ifndef HEAPCAM_CHANGED_H
 #define HEAPCAM_CHANGED_H
 
 #include <jvmti.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-enum changed_state { CHANGED_NO = 1, CHANGED_YES }; // 0: not known, or given back
-
-void changed_begin(void); // a recording begins: makes room. What has nothing to change stays known
-// name: as ClassFileLoadHook gives it, which may be NULL.
-void changed_note(jvmtiEnv *env, jobject loader, const char *name, enum changed_state s);
-bool changed_may(JNIEnv *jni, jclass k);   // whether the class may have something to change
-bool changed_taken(JNIEnv *jni, jclass k); // whether it was changed, and must be given back; forgets that it was
+void changed_begin(void); // a recording begins: makes room
+// The hook has changed a class, or it stays as it is in all recordings. name: as the hook gets it. Any thread
+void changed_note(jvmtiEnv *env, jobject loader, const char *name, bool change);
+// The JVM loads anew what may have something to change, or what was changed and is to be as it was. Both give how many
+// classes the JVM refused. The first is for the thread that begins, the second for the control thread.
+uint64_t changed_ask(JNIEnv *jni);
+uint64_t changed_give_back(JNIEnv *jni);
 
 #endif

@@ -80,7 +80,7 @@ void JNICALL drag_class(jvmtiEnv *env, JNIEnv *jni, jclass redefined, jobject lo
         if ((*env)->Allocate(env, (jlong)out_n, &copy) == JVMTI_ERROR_NONE) {
             memcpy(copy, out, out_n);
             *new_in = copy, *new_n = (jint)out_n;
-            changed_note(env, loader, name, CHANGED_YES);
+            changed_note(env, loader, name, true);
             atomic_fetch_add(&classes, 1);
         }
         free(out);
@@ -140,7 +140,7 @@ void drag_begin(JNIEnv *jni) {
 void drag_end(JNIEnv *jni) {
     uses_switch(false);
     if (!atomic_exchange(&on, false)) return;
-    (void)retransform(jni, changed_taken, NULL);
+    (void)changed_give_back(jni);
     jvmti_event(JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook");
 }
 

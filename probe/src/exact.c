@@ -23,6 +23,9 @@
 #include "vmstructs.h"
 
 #define HELPER "java/lang/HeapcamSites"
+// Each recording costs native memory that HotSpot keeps: old versions of classes, and code that was compiled anew.
+enum { MOST_RECORDINGS = 12 };
+static uint32_t recordings;
 static bool defined; // stays, as do the tables that the helper knows
 static PER_RECORDING _Atomic bool on;
 static PER_RECORDING _Atomic uint64_t classes, odd, sites, methods, refused, others, classes_failed, cpu;
@@ -86,7 +89,7 @@ void JNICALL on_class(jvmtiEnv *env, JNIEnv *jni, jclass redefined, jobject load
         return;
     if (!loader_finds(env, jni, loader)) {
         atomic_fetch_add(&others, 1);
-        changed_note(env, loader, name, CHANGED_NO);
+        changed_note(env, loader, name, false);
         leave();
         return;
     }
@@ -101,12 +104,12 @@ void JNICALL on_class(jvmtiEnv *env, JNIEnv *jni, jclass redefined, jobject load
         if ((*env)->Allocate(env, (jlong)out_n, &copy) == JVMTI_ERROR_NONE) {
             memcpy(copy, out, out_n);
             *new_in = copy, *new_n = (jint)out_n;
-            changed_note(env, loader, name, CHANGED_YES);
+            changed_note(env, loader, name, true);
             atomic_fetch_add(&classes, 1);
         }
         free(out);
-    } else if (is_odd || !(w.methods || w.refused)) {
-        changed_note(env, loader, name, CHANGED_NO);
+    } else {
+        changed_note(env, loader, name, false);
     }
     if (is_odd) atomic_fetch_add(&odd, 1);
     atomic_fetch_add(&sites, w.sites);
@@ -123,6 +126,9 @@ static const char *begin(JNIEnv *jni) {
     if (vm_has_no_addresses()) return "only with the collectors Serial, Parallel and G1";
     if (opt.depth != HC_DEPTH_FULL) return "only at depth full";
     if (vm.major < 17) return "only for JDK 17 and later";
+    if (recordings >= MOST_RECORDINGS)
+        return "the classes of this JVM were changed for 12 recordings, and each costs memory that the JVM keeps: "
+               "start the JVM anew";
     const uint64_t used = heap_in_use(jni), later = vm.max_heap > used ? vm.max_heap - used : 0;
     if (os_memory_left() < later + vm.max_heap / 2)
         return "the largest heap and half of it more do not fit into the memory limit";
@@ -144,19 +150,20 @@ void exact_begin(JNIEnv *jni) {
         log_line("exact sites: off: %s", why);
         return;
     }
+    recordings++;
     changed_begin();
     stamps_switch(opt.hash);
     (void)shadow_switch(true);
     atomic_store(&on, true);
     if (jvmti_event(JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook"))
-        classes_failed += retransform(jni, changed_may, NULL);
+        classes_failed += changed_ask(jni);
 }
 
 void exact_end(JNIEnv *jni) {
     (void)shadow_switch(false);
     stamps_switch(false);
     if (!atomic_exchange(&on, false)) return;
-    classes_failed += retransform(jni, changed_taken, NULL);
+    classes_failed += changed_give_back(jni);
     jvmti_event(JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook");
 }
 

@@ -52,8 +52,8 @@ static void load_mine(struct body *b, uint32_t phase, uint32_t high) {
     load(b, ILOAD, high + 1), w1(&b->o, IOR);
 }
 
-// Variables: of site the id is 0 and 1; of array the length is 0 and the id 1 and 2. Behind them the phase, the end, the
-// entry.
+// Variables: of site the id is 0 and 1; of array the length is 0 and the id 1 and 2. Behind them the phase, the end,
+// the entry.
 static void write_body(struct body *b, const struct refs *r, int shift, bool array) {
     const uint32_t high = array, phase = high + 2, end = phase + 1, entry = end + 2;
     op(b, GETSTATIC, r->unsafe), w1(&b->o, ACONST_NULL), op(b, LDC2_W, r->phase), op(b, INVOKEVIRTUAL, r->get_int);

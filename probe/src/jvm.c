@@ -204,46 +204,6 @@ bool loader_finds(jvmtiEnv *env, JNIEnv *jni, jobject loader) {
     return ok;
 }
 
-// Classes that are changed in one stop of the JVM, which takes about as long for one as for all of these; references
-// that JNI has room for, as many as HotSpot takes.
-enum { BATCH = 512, MOST_REFERENCES = 4096 };
-
-// A class that the JVM does not take leaves its batch, and is left as it is. Gives how many.
-static uint64_t retransform_some(const jclass *some, jint n) {
-    if (!n || (*jvmti)->RetransformClasses(jvmti, n, some) == JVMTI_ERROR_NONE) return 0;
-    return n == 1 ? 1 : retransform_some(some, n / 2) + retransform_some(some + n / 2, n - n / 2);
-}
-
-static bool may_be_changed(jclass k) {
-    jboolean may = JNI_FALSE, array = JNI_TRUE;
-    jint status = 0;
-    return !(*jvmti)->IsArrayClass(jvmti, k, &array) && !array && !(*jvmti)->IsModifiableClass(jvmti, k, &may) &&
-           may && !(*jvmti)->GetClassStatus(jvmti, k, &status) && status & JVMTI_CLASS_STATUS_PREPARED;
-}
-
-uint64_t retransform(JNIEnv *jni, bool (*wanted)(JNIEnv *, jclass), void (*left)(uint64_t)) {
-    uint64_t failed = 0;
-    jclass *all = NULL;
-    jint n = 0, k = 0;
-    const bool framed = !(*jni)->PushLocalFrame(jni, MOST_REFERENCES);
-    if (!framed) (*jni)->ExceptionClear(jni);
-    if ((*jvmti)->GetLoadedClasses(jvmti, &n, &all)) n = 0, all = NULL;
-    for (jint i = 0; i < n; i++) {
-        if (may_be_changed(all[i]) && wanted(jni, all[i])) {
-            const jclass one = all[i];
-            all[i] = all[k], all[k++] = one;
-        }
-    }
-    for (jint i = 0; i < k; i += BATCH) {
-        if (left) left((uint64_t)(k - i));
-        failed += retransform_some(&all[i], k - i < BATCH ? k - i : BATCH);
-    }
-    for (jint i = 0; i < n && !framed; i++) (*jni)->DeleteLocalRef(jni, all[i]);
-    if (framed) (*jni)->PopLocalFrame(jni, NULL);
-    (*jvmti)->Deallocate(jvmti, (unsigned char *)all);
-    return failed;
-}
-
 bool retransform_capabilities(void) {
     jvmtiCapabilities c;
     memset(&c, 0, sizeof c);

@@ -30,8 +30,5 @@ bool retransform_capabilities(void);
 // false: the JDK does not show it.
 bool loaders_begin(JNIEnv *jni);
 bool loader_finds(jvmtiEnv *env, JNIEnv *jni, jobject loader);
-// Has the JVM ask ClassFileLoadHook for the loaded classes that are wanted. left, or NULL: called between the stops with
-// how many follow. Gives how many classes the JVM refused.
-uint64_t retransform(JNIEnv *jni, bool (*wanted)(JNIEnv *, jclass), void (*left)(uint64_t));
 
 #endif
