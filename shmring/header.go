@@ -195,7 +195,7 @@ type Status struct {
 	ReferencesDone uint32          // newest ticket answered
 	References     ReferencesState // 0: the probe is older than reference listings
 	ReferencesTorn uint64          // reference listings of which some parts were not sent
-	ClassesLeft    uint64          // that the JVM is still to have back as they were, before the recording ends
+	ClassesLeft    uint64          // that the JVM still has to load anew, for exact sites
 
 	// Written by the agent.
 	Tail            uint64

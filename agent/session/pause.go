@@ -81,6 +81,13 @@ func (s *Session) notePause(h shmring.Status) {
 	s.show(h, s.out.st.Stats())
 }
 
+// noteClasses shows how many classes the JVM still has to load anew. Meanwhile it may send nothing.
+func (s *Session) noteClasses(h shmring.Status) {
+	if s.status.ClassesLeft != h.ClassesLeft {
+		s.set(func(st *Status) { st.ClassesLeft = h.ClassesLeft })
+	}
+}
+
 // pausedWhy says why a JVM of the user uid is paused.
 func pausedWhy(why uint32, uid int) string {
 	switch {

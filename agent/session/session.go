@@ -192,6 +192,7 @@ func (s *Session) wait(ctx context.Context) error {
 			return err
 		}
 		s.notePause(h)
+		s.noteClasses(h)
 		at := time.Now().Add(idleEvery)
 		if s.out.dirty {
 			at = s.out.syncedAt.Add(s.cfg.SyncInterval)

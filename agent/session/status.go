@@ -59,13 +59,15 @@ type Status struct {
 	// its shared ring is no memory: a collection may wait for the disk
 	RingOnDisk bool `json:"ring_on_disk,omitempty"`
 	// its shared ring is memory without a name (memfd), lost with JVM and agent
-	RingMemfd  bool      `json:"ring_memfd,omitempty"`
-	RingKept   bool      `json:"ring_kept,omitempty"` // but the service manager has a descriptor for the next agent
-	Phase      Phase     `json:"phase"`
-	Reason     string    `json:"reason,omitempty"`
-	DetachedBy string    `json:"detached_by,omitempty"` // who asked for it; no agent attaches to it again unasked
-	Dir        string    `json:"dir"`
-	Since      time.Time `json:"since"` // when the probe began, also if an agent before did
+	RingMemfd  bool   `json:"ring_memfd,omitempty"`
+	RingKept   bool   `json:"ring_kept,omitempty"` // but the service manager has a descriptor for the next agent
+	Phase      Phase  `json:"phase"`
+	Reason     string `json:"reason,omitempty"`
+	DetachedBy string `json:"detached_by,omitempty"` // who asked for it; no agent attaches to it again unasked
+	// Classes that the JVM still has to load anew, at the begin and end of a recording with exact sites.
+	ClassesLeft uint64    `json:"classes_left,omitempty"`
+	Dir         string    `json:"dir"`
+	Since       time.Time `json:"since"` // when the probe began, also if an agent before did
 
 	Depth       string `json:"depth"`
 	Interval    uint64 `json:"sampling_bytes"`

@@ -111,6 +111,13 @@ func (v askVerb) command() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if v.use == "detach" && r.Asked > 0 {
+				if ok, err := clientConfirms(c.Context(), cl, req.ID); err != nil {
+					return err
+				} else if !ok {
+					return fmt.Errorf("%s. It is about %s", stillLoaded, what)
+				}
+			}
 			if asJSON {
 				return ui.JSON(ui.Stdout, askReply{ui.NewEnvelope(v.use, 1), req.ID, r.Asked})
 			}

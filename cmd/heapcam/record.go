@@ -109,10 +109,8 @@ func (o *recordVerb) run(ref string) error {
 		if _, err := a.Detach(""); err != nil {
 			ui.Fprintf(ui.Stderr, "heapcam: cannot detach from the JVM: %v\n", err)
 		}
-		wait, stop := context.WithTimeout(context.Background(), detachTime)
-		defer stop()
-		if err := a.Idle(wait); errors.Is(err, context.DeadlineExceeded) {
-			ui.Fprintf(ui.Stderr, stillLoaded)
+		if !agentConfirms(a) {
+			ui.Fprintf(ui.Stderr, "heapcam: %s\n", stillLoaded)
 		}
 	}
 	cancel()
@@ -129,8 +127,6 @@ func (o *recordVerb) run(ref string) error {
 	return nil
 }
 
-const stillLoaded = "heapcam: the JVM did not confirm that the probe has stopped: see its stderr\n"
-
 // unload has the probe that this command loaded stop, since the command does not record: no other one would read its
 // ring.
 func unload(j jvms.JVM, maxRing uint64) {
@@ -138,7 +134,7 @@ func unload(j jvms.JVM, maxRing uint64) {
 	defer stop()
 	switch err := place.Unload(ctx, j, maxRing); {
 	case errors.Is(err, context.DeadlineExceeded):
-		ui.Fprintf(ui.Stderr, stillLoaded)
+		ui.Fprintf(ui.Stderr, "heapcam: %s\n", stillLoaded)
 	case err != nil:
 		ui.Fprintf(ui.Stderr, "heapcam: cannot detach from the JVM: %v\n", err)
 	}

@@ -27,8 +27,6 @@ const (
 	drainTime = 60 * time.Second
 	// dyingTime is how long run waits for a JVM that is ending when the command has ended.
 	dyingTime = 700 * time.Millisecond
-	// detachTime is how long run waits for JVMs that outlive the command to confirm that they have detached.
-	detachTime = 5 * time.Second
 )
 
 type runOptions struct {
@@ -218,9 +216,7 @@ func (o *runOptions) finish(a *agent.Agent) {
 	if n, _ := a.Detach(""); n > 0 {
 		ui.Fprintf(ui.Stderr, "heapcam: %s outlived the command and is no longer recorded\n", ui.Plural(uint64(n),
 			"JVM"))
-		ctx, cancel := context.WithTimeout(context.Background(), detachTime)
-		defer cancel()
-		_ = a.Idle(ctx)
+		_ = agentConfirms(a)
 	}
 }
 

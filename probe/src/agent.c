@@ -198,7 +198,7 @@ JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM *v, char *options, void *reserved) 
         lifecycle_refused();
         r = HC_LOAD_REFUSED;
     } else {
-        exact_begin(jni);
+        exact_attach(jni);
     }
     return r;
 }

@@ -136,9 +136,7 @@ static uint64_t load_anew(JNIEnv *jni, const jclass *some, jint n) {
     return 1;
 }
 
-// Whoever waits for the recording's end sees that it goes on.
-static void show_left(uint64_t n) {
-    atomic_store_explicit(ring64(HC_RING_OFF_CLASSES_LEFT), n, memory_order_relaxed);
+void changed_show(void) {
     atomic_store_explicit(ring64(HC_RING_OFF_HEARTBEAT), now_ns(), memory_order_relaxed);
     if (!atomic_load(&gave_up)) ring_exchange();
 }
@@ -156,9 +154,11 @@ static uint64_t load_wanted(JNIEnv *jni, bool back) {
         all[i] = all[k], all[k++] = one;
     }
     for (jint i = 0; i < k; i += BATCH) {
-        if (back) show_left((uint64_t)(k - i));
+        atomic_store(ring64(HC_RING_OFF_CLASSES_LEFT), (uint64_t)(k - i));
+        if (back) changed_show();
         refused += load_anew(jni, &all[i], k - i < BATCH ? k - i : BATCH);
     }
+    atomic_store(ring64(HC_RING_OFF_CLASSES_LEFT), 0);
     for (jint i = 0; i < n && !framed; i++) (*jni)->DeleteLocalRef(jni, all[i]);
     if (framed) (*jni)->PopLocalFrame(jni, NULL);
     (*jvmti)->Deallocate(jvmti, (unsigned char *)all);

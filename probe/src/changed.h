@@ -13,8 +13,9 @@ void changed_begin(void); // a recording begins: makes room
 // The hook has changed a class, or it stays as it is in all recordings. name: as the hook gets it. Any thread
 void changed_note(jvmtiEnv *env, jobject loader, const char *name, bool change);
 // The JVM loads anew what may have something to change, or what was changed and is to be as it was. Both give how many
-// classes the JVM refused. The first is for the thread that begins, the second for the control thread.
+// classes the JVM refused. The second is for the control thread.
 uint64_t changed_ask(JNIEnv *jni);
 uint64_t changed_give_back(JNIEnv *jni);
+void changed_show(void); // that the recording's end goes on. The control thread
 
 #endif

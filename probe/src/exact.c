@@ -27,7 +27,7 @@
 enum { MOST_RECORDINGS = 12 };
 static uint32_t recordings;
 static bool defined; // stays, as do the tables that the helper knows
-static PER_RECORDING _Atomic bool on;
+static PER_RECORDING _Atomic bool on, beginning;
 static PER_RECORDING _Atomic uint64_t classes, odd, sites, methods, refused, others, classes_failed, cpu;
 
 // ---- definitions ---------------------------------------------------------------------------------
@@ -159,7 +159,20 @@ void exact_begin(JNIEnv *jni) {
         classes_failed += changed_ask(jni);
 }
 
+static void JNICALL begin_thread(jvmtiEnv *env, JNIEnv *jni, void *arg) {
+    (void)env, (void)arg;
+    exact_begin(jni);
+    atomic_store(&beginning, false);
+}
+
+void exact_attach(JNIEnv *jni) {
+    if (!opt.exact) return;
+    atomic_store(&beginning, true);
+    if (!thread_start(jni, begin_thread)) begin_thread(NULL, jni, NULL);
+}
+
 void exact_end(JNIEnv *jni) {
+    for (; atomic_load(&beginning); os_sleep_us(20000)) changed_show();
     (void)shadow_switch(false);
     stamps_switch(false);
     if (!atomic_exchange(&on, false)) return;
