@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -116,6 +117,87 @@ func TestExactSitesAttached(t *testing.T) {
 	if s := r.stdout.String() + r.stderr.String(); strings.Contains(s, "WARNING in native") {
 		t.Error(s)
 	}
+}
+
+// TestExactSitesStale begins a loop while a JVM is recorded with exact sites, and records it again. The loop still runs
+// the code of the first recording, so its numbers of sites must mean nothing in the second one.
+func TestExactSitesStale(t *testing.T) {
+	tiers.Gate(t, "exact sites of a loop that began in an earlier recording")
+	t.Parallel()
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	defer in.Close()
+	p := program{major: 17, gc: "Serial", heap: "64m", main: "Stale", stdin: out, timeout: time.Minute}
+	r := p.plain(t)
+	time.Sleep(time.Second)
+	record := func(seconds int) (loop, never uint64) {
+		dir := t.TempDir()
+		if _, errs, code := heapcam(t, "record", "--sites", "exact", "--yes", "--for",
+			strconv.Itoa(seconds)+"s", "--out", dir, strconv.Itoa(r.cmd.Process.Pid)); code != 0 {
+			t.Fatalf("status %d: %s", code, errs)
+		}
+		dirs, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil || len(dirs) != 1 {
+			t.Fatalf("%v, %v", dirs, err)
+		}
+		return nodeSites(t, dirs[0])
+	}
+	// Until a loop has begun in code that was changed, which a busy machine takes longer for.
+	for i := range 3 {
+		loop, never := record(8)
+		t.Logf("before: %d of the loop, %d of others", loop, never)
+		if never > 0 || (i == 2 && loop < 1000) {
+			t.Fatalf("%d nodes of the loop, %d of code that never ran; %s", loop, never, tail(r.stderr.String()))
+		}
+		if loop >= 1000 {
+			break
+		}
+	}
+	if _, err := in.Write([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "classes", func() bool { return strings.Contains(r.stdout.String(), "defined") })
+	loop, never := record(6)
+	if t.Logf("after: %d of the loop, %d of others", loop, never); never > 0 {
+		t.Errorf("%d nodes of the loop, %d of code that never ran", loop, never)
+	}
+	if _, err := in.Write([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	r.finish(t)
+	if s := r.stdout.String(); !strings.Contains(s, "done") {
+		t.Error(s)
+	}
+}
+
+// nodeSites counts the nodes of Stale that live at the end by whether they have the site of its loop or one of code
+// that never ran.
+func nodeSites(t *testing.T, dir string) (loop, never uint64) {
+	t.Helper()
+	type group struct {
+		Name     string  `json:"key"`
+		Samples  uint64  `json:"samples"`
+		Children []group `json:"children"`
+	}
+	var g struct {
+		Tree group `json:"tree"`
+	}
+	heapcamJSON(t, &g, "group", "--by", "type,site(1)", dir)
+	for _, l := range g.Tree.Children {
+		for _, s := range l.Children {
+			switch {
+			case !strings.Contains(l.Name, "Stale$Node"):
+			case strings.Contains(s.Name, "Stale.loop"):
+				loop += s.Samples
+			case strings.Contains(s.Name, "Never"):
+				never += s.Samples
+			}
+		}
+	}
+	return loop, never
 }
 
 // exactSites counts the arrays that live at the end by whether they have the site of their length.
