@@ -173,6 +173,46 @@ func TestExactSitesStale(t *testing.T) {
 	}
 }
 
+// TestExactSitesAgain has the classes of one JVM changed for many recordings. HotSpot appends the constants of a class
+// to those of its last version, and the program has one whose constants are never equal to those that are there. After
+// twelve recordings the probe changes no classes any more.
+func TestExactSitesAgain(t *testing.T) {
+	tiers.Gate(t, "exact sites of one JVM many times")
+	t.Parallel()
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	defer in.Close()
+	p := program{major: 17, gc: "Serial", heap: "64m", main: "Nans", stdin: out, timeout: time.Minute}
+	r := p.plain(t)
+	await(t, "the class", func() bool { return strings.Contains(r.stdout.String(), "ready") })
+	const refused = "changed for 12 recordings"
+	for i := range 13 {
+		if i == 12 && strings.Contains(r.stderr.String(), refused) {
+			t.Error("refused too early")
+		}
+		if _, errs, code := heapcam(t, "record", "--sites", "exact", "--yes", "--for", "200ms", "--out", t.TempDir(),
+			strconv.Itoa(r.cmd.Process.Pid)); code != 0 || strings.Contains(errs, stillLoaded) {
+			t.Fatalf("recording %d: status %d: %s", i+1, code, errs)
+		}
+	}
+	if !strings.Contains(r.stderr.String(), refused) {
+		t.Error(tail(r.stderr.String()))
+	}
+	if _, err := in.Write([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	r.finish(t)
+	if s := r.stdout.String(); !strings.Contains(s, "done") {
+		t.Error(s)
+	}
+}
+
+// stillLoaded is a part of what record says of a JVM that does not answer.
+const stillLoaded = "the JVM did not confirm"
+
 // nodeSites counts the nodes of Stale that live at the end by whether they have the site of its loop or one of code
 // that never ran.
 func nodeSites(t *testing.T, dir string) (loop, never uint64) {
