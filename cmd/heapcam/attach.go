@@ -123,8 +123,10 @@ func (o *attachOptions) options(c *cobra.Command) (string, error) {
 }
 
 func addYes(c *cobra.Command, yes *bool) {
-	c.Flags().BoolVar(yes, "yes", false, "Allow what --sites exact does to a JVM that runs: it compiles its code "+
-		"anew, and JDK 17 loses the names of parameters (javac -parameters).")
+	c.Flags().BoolVar(yes, "yes", false, "Allow what --sites exact does to a JVM that runs: it stops for each 512 "+
+		"classes and compiles its code anew. It keeps 8 to 11 KiB of native memory for each loaded class, and up to "+
+		"3 KiB more in each further recording, of which there can be 8. JDK 17 loses the names of parameters "+
+		"(javac -parameters).")
 }
 
 func addSocket(c *cobra.Command, p *string) {

@@ -175,7 +175,7 @@ func TestExactSitesStale(t *testing.T) {
 
 // TestExactSitesAgain has the classes of one JVM changed for many recordings. HotSpot appends the constants of a class
 // to those of its last version, and the program has one whose constants are never equal to those that are there. After
-// twelve recordings the probe changes no classes any more.
+// eight recordings the probe changes no classes any more.
 func TestExactSitesAgain(t *testing.T) {
 	tiers.Gate(t, "exact sites of one JVM many times")
 	t.Parallel()
@@ -188,9 +188,9 @@ func TestExactSitesAgain(t *testing.T) {
 	p := program{major: 17, gc: "Serial", heap: "64m", main: "Nans", stdin: out, timeout: time.Minute}
 	r := p.plain(t)
 	await(t, "the class", func() bool { return strings.Contains(r.stdout.String(), "ready") })
-	const refused = "changed for 12 recordings"
-	for i := range 13 {
-		if i == 12 && strings.Contains(r.stderr.String(), refused) {
+	const refused = "changed for 8 recordings"
+	for i := range 9 {
+		if i == 8 && strings.Contains(r.stderr.String(), refused) {
 			t.Error("refused too early")
 		}
 		if _, errs, code := heapcam(t, "record", "--sites", "exact", "--yes", "--for", "200ms", "--out", t.TempDir(),

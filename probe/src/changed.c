@@ -141,6 +141,16 @@ void changed_show(void) {
     if (!atomic_load(&gave_up)) ring_exchange();
 }
 
+uint64_t changed_classes(JNIEnv *jni) {
+    jclass *all = NULL;
+    jint n = 0;
+    if ((*jni)->PushLocalFrame(jni, MOST_REFERENCES)) return (*jni)->ExceptionClear(jni), 0;
+    if ((*jvmti)->GetLoadedClasses(jvmti, &n, &all)) n = 0, all = NULL;
+    (*jni)->PopLocalFrame(jni, NULL);
+    (*jvmti)->Deallocate(jvmti, (unsigned char *)all);
+    return (uint64_t)n;
+}
+
 static uint64_t load_wanted(JNIEnv *jni, bool back) {
     uint64_t refused = 0;
     jclass *all = NULL;

@@ -14,6 +14,7 @@ void changed_begin(void); // a recording begins: makes room
 void changed_note(jvmtiEnv *env, jobject loader, const char *name, bool change);
 // The JVM loads anew what may have something to change, or what was changed and is to be as it was. Both give how many
 // classes the JVM refused. The second is for the control thread.
+uint64_t changed_classes(JNIEnv *jni); // how many are loaded
 uint64_t changed_ask(JNIEnv *jni);
 uint64_t changed_give_back(JNIEnv *jni);
 void changed_show(void); // that the recording's end goes on. The control thread

@@ -106,6 +106,7 @@ struct file {
     const uint8_t **pool; // entries by index, at their tags; NULL: none
     uint32_t count;       // of the pool as it was
     uint32_t next;        // index of the next new entry
+    uint32_t nans;        // entries that a NaN takes
     struct out added;     // new entries
     struct text this, source;
     struct rewriting *w;

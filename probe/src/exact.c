@@ -24,7 +24,7 @@
 
 #define HELPER "java/lang/HeapcamSites"
 // Each recording costs native memory that HotSpot keeps: old versions of classes, and code that was compiled anew.
-enum { MOST_RECORDINGS = 12 };
+enum { MOST_RECORDINGS = 8, KEPT_OF_CLASS = 12 << 10 };
 static uint32_t recordings;
 static bool defined; // stays, as do the tables that the helper knows
 static PER_RECORDING _Atomic bool on, beginning;
@@ -127,11 +127,12 @@ static const char *begin(JNIEnv *jni) {
     if (opt.depth != HC_DEPTH_FULL) return "only at depth full";
     if (vm.major < 17) return "only for JDK 17 and later";
     if (recordings >= MOST_RECORDINGS)
-        return "the classes of this JVM were changed for 12 recordings, and each costs memory that the JVM keeps: "
+        return "the classes of this JVM were changed for 8 recordings, and each costs memory that the JVM keeps: "
                "start the JVM anew";
     const uint64_t used = heap_in_use(jni), later = vm.max_heap > used ? vm.max_heap - used : 0;
-    if (os_memory_left() < later + vm.max_heap / 2)
-        return "the largest heap and half of it more do not fit into the memory limit";
+    const uint64_t kept = KEPT_OF_CLASS * changed_classes(jni);
+    if (os_memory_left() < later + vm.max_heap / 2 + kept)
+        return "the largest heap, half of it more, and 12 KiB for each loaded class do not fit into the memory limit";
     if (!loaders_begin(jni)) return "the JDK does not show how its class loaders work";
     struct shadow_place at;
     if (!shadow_init(&at)) return "not enough memory";
@@ -177,6 +178,7 @@ void exact_end(JNIEnv *jni) {
     stamps_switch(false);
     if (!atomic_exchange(&on, false)) return;
     classes_failed += changed_give_back(jni);
+    shadow_give_back();
     jvmti_event(JVMTI_DISABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook");
 }
 

@@ -6,12 +6,21 @@
 #include "rewritecode.h"
 
 enum { MOST_BYTES = 1 << 26 };
+// HotSpot appends what is not equal to a constant of the last version, as a NaN never is, and does not look whether the
+// constants become too many for their indices. So many versions have room: two for each recording with exact sites.
+enum { VERSIONS = 16 };
 
 // Bytes behind the tag; 0: not known. Utf8 has its own length.
 static size_t entry_bytes(uint32_t tag) {
     static const uint8_t n[] = {[3] = 4, [4] = 4, [5] = 8, [6] = 8, [7] = 2, [8] = 2, [9] = 4, [10] = 4, [11] = 4,
                                 [12] = 4, [15] = 3, [16] = 2, [17] = 4, [18] = 4, [19] = 2, [20] = 2};
     return tag < sizeof n ? n[tag] : 0;
+}
+
+static bool is_nan(uint32_t tag, const uint8_t *p) { // of a constant's bytes
+    static const uint64_t infinite = 0x7ff0000000000000;
+    if (tag == 4) return (get32(p) & 0x7fffffff) > 0x7f800000;
+    return tag == 6 && ((uint64_t)(get32(p) & 0x7fffffff) << 32 | get32(p + 4)) > infinite;
 }
 
 static void read_pool(struct file *f, struct in *r) {
@@ -23,7 +32,7 @@ static void read_pool(struct file *f, struct in *r) {
             continue;
         }
         if (!entry_bytes(tag)) r->bad = true;
-        (void)take(r, entry_bytes(tag));
+        if (is_nan(tag, take(r, entry_bytes(tag)))) f->nans += tag == 4 ? 1 : 2;
         if ((tag == 5 || tag == 6) && ++i < f->count) f->pool[i] = NULL;
     }
 }
@@ -141,7 +150,8 @@ bool class_rewrite(const uint8_t *in, size_t in_n, struct rewriting *w, uint8_t 
     const size_t pool_n = (size_t)(r.p - pool);
     const uint32_t sites = w->sites;
     put_helper(&f);
-    if (!r.bad && f.next <= CLASS_LIMIT && put_rest(&rest, &f, &r) && !rest.bad && !f.added.bad) {
+    const bool has_room = f.next + VERSIONS * f.nans <= CLASS_LIMIT;
+    if (!r.bad && has_room && put_rest(&rest, &f, &r) && !rest.bad && !f.added.bad) {
         *odd = false;
         if (w->sites > sites) {
             put(&all, in, 8);

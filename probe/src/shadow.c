@@ -65,6 +65,11 @@ bool shadow_init(struct shadow_place *at) {
     return true;
 }
 
+void shadow_give_back(void) {
+    if (table) os_give_back(table, table_bytes);
+    if (outside) os_give_back(outside, SHADOW_OUTSIDE * sizeof *outside);
+}
+
 uint32_t shadow_site(uint32_t frame, uint32_t hash) {
     const uint32_t site = before + frame;
     if (!frame || site >= SHADOW_SITES) return 0;

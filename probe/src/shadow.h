@@ -26,6 +26,7 @@ uint32_t shadow_site(uint32_t frame, uint32_t hash);
 uint32_t shadow_hash(uint32_t h, const void *p, uint64_t n); // FNV-1a, never a made_kind; h: 0, or of what is before
 bool shadow_switch(bool on);                        // what it was; off: the code stores nothing
 bool shadow_is_on(void);
+void shadow_give_back(void); // it is off, and the code that stores is gone, but for loops that run
 // The version of an epoch's block; newer: it has events of version 3. 0: that of all blocks.
 static inline uint8_t shadow_format(bool newer) {
     return uses_are_on() ? HC_FORMAT_USES : shadow_is_on() ? HC_FORMAT_SITED : newer ? HC_FORMAT_SLICES : 0;
