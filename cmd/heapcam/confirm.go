@@ -70,7 +70,9 @@ func clientConfirms(ctx context.Context, c *api.Client, id string) (bool, error)
 		if err != nil {
 			return 0, false, err
 		}
-		asked := func(s session.Status) bool { return !s.Phase.Over() && (s.ID == id || id == "" && s.DetachedBy != "") }
+		asked := func(s session.Status) bool {
+			return !s.Phase.Over() && (s.ID == id || id == "" && s.DetachedBy != "")
+		}
 		for _, s := range st.JVMs {
 			any = any || asked(s)
 		}

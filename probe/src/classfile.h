@@ -45,8 +45,8 @@ struct rewriting {
     uint32_t unseen;                  // receivers below too many arguments, which have no call
 };
 
-// The helper of allocations has site(int high, int low) and array(int length, int high, int low), where low has SITE_LOW
-// bits of an id. That of uses has use(Object) and held(Object).
+// The helper of allocations has site(int high, int low) and array(int length, int high, int low), where low has
+// SITE_LOW bits of an id. That of uses has use(Object) and held(Object).
 enum { POOL_UTF8 = 1, POOL_CLASS = 7, SITE_LOW = 15 };
 enum { HELPER_FIRST = 5, HELPER_OTHER = 9 }; // rewrite.c
 enum { CLASS_LIMIT = 65535 }; // of a method's code, and of the constant pool

@@ -1,7 +1,7 @@
-// rewrite.h: puts a call behind each allocation of a class file: `bipush HIGH; sipush LOW; invokestatic HELPER.site(II)V`. Or, for
-// `uses`, one before each use of an object and at the begin of methods: `invokestatic HELPER.use(Object)V`. Nothing of
-// the file is believed. A method that is not understood, or that would become too long, stays as it is and is counted.
-// Any thread
+// rewrite.h: puts a call behind each allocation of a class file: `bipush HIGH; sipush LOW; invokestatic
+// HELPER.site(II)V`. Or, for `uses`, one before each use of an object and at the begin of methods: `invokestatic
+// HELPER.use(Object)V`. Nothing of the file is believed. A method that is not understood, or that would become too
+// long, stays as it is and is counted. Any thread
 #ifndef HEAPCAM_REWRITE_H
 #define HEAPCAM_REWRITE_H
 
