@@ -34,6 +34,7 @@ func (s *Session) finish(gone bool) {
 		s.alarms.ended(at, s.in.jvm.MaxHeap, s.noteKilled(time.Now(), at))
 		if s.alarms.cause != "" {
 			s.note(at, "the JVM ended without an end marker; "+s.alarms.cause)
+			s.set(func(st *Status) { st.Reason = s.alarms.cause })
 		}
 	}
 }

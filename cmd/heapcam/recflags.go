@@ -298,6 +298,8 @@ func summary(s session.Status) ui.Text {
 		return line + ui.Sprintf(" not recorded: %s", ui.Prose(s.Reason))
 	case s.Phase == session.Quarantined, s.Phase == session.ProbeStopped, s.Phase == session.Stopped && s.Reason != "":
 		line += ui.Sprintf(" %s: %s;", s.Phase, ui.Prose(s.Reason))
+	case s.Phase == session.KilledPhase && s.Reason != "":
+		line += ui.Sprintf(" no end marker; %s;", ui.Prose(s.Reason))
 	case s.Phase == session.KilledPhase:
 		line += " no end marker (killed or crashed);"
 	}
