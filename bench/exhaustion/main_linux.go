@@ -19,9 +19,12 @@ import (
 	"strings"
 )
 
-// program registers 200 bytes beside 8 KB of garbage, until there is no memory.
+// program registers some 200 bytes beside 8 KB of garbage, until there is no memory. The sizes vary: if all were 192
+// bytes, where the first object lies would decide how many lines of the CPU's cache each one takes, and the collector
+// would be up to 1.7 times as slow or fast for a system property more.
 const program = `public class Fill {
-    static class Callback { Callback next; byte[] state = new byte[150]; }
+    static int n;
+    static class Callback { Callback next; byte[] state = new byte[120 + (n = n * 1103515245 + 12345 >>> 1) % 61]; }
     static Callback first;
     static volatile Object sink;
 
