@@ -35,10 +35,7 @@ func sited(t *testing.T) (r *heap.Replay, c *heap.Collection, known *sites.Cover
 		t.Fatal(err)
 	}
 	// One helper with two callers: the first has three of four samples.
-	var methods []uint64
-	for _, id := range slices.Sorted(maps.Keys(r.Methods)) {
-		methods = append(methods, id)
-	}
+	methods := slices.Sorted(maps.Keys(r.Methods))
 	const frame, first = 1 << 20, 1<<20 + 1
 	r.Frames[frame] = trace.Frame{ID: frame, Method: methods[0], BCI: 9}
 	for i := range uint64(2) {

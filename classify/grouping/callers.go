@@ -24,7 +24,7 @@ type draws struct {
 	pool     drawnSum // what has drawn callers before that
 }
 
-// filter is told which items filters will look at.
+// filter takes the items that filters will look at.
 func (b *builder) filter(items []item, filters []classify.Filter) {
 	b.filtered = slices.ContainsFunc(filters, func(f classify.Filter) bool { return f.Callers })
 	if b.drawn && b.filtered {

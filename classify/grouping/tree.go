@@ -32,7 +32,7 @@ type Node struct {
 	// Dead is garbage that was not collected yet; null: it is not known.
 	Dead *Dead `json:"dead,omitempty"`
 	// Drawn is how many of the objects are in this group because their callers were drawn (recorded with --sites
-	// exact): the innermost frame is exact, and the callers are those of a live sample that has it.
+	// exact). The innermost frame is exact, and the callers are those of a live sample that has it.
 	Drawn uint64 `json:"callers_drawn,omitempty"`
 	// Share is the share of the objects with this innermost frame and drawn callers that is in this group.
 	Share float64 `json:"callers_share,omitempty"`
