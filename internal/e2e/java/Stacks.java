@@ -27,7 +27,7 @@ public class Stacks {
     }
 
     public static void main(String[] args) throws Exception {
-        for (int i = 0; i < 2000; i++) keep.add(new byte[1000]); // the JVM's first draw is at 512 KiB on average
+        for (int i = 0; i < 10000; i++) keep.add(new byte[1000]); // the JVM draws its first sample at 512 KiB on average
         deep(1000);
         path(Integer.parseInt(args[0]));
         for (int i = 0; i < 100; i++) { // the table gets room meanwhile, if it is full
