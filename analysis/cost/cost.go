@@ -52,6 +52,8 @@ type Cost struct {
 	Total    Minute   `json:"total"`
 	Minutes  []Minute `json:"minutes"` // those in which something was recorded, in order
 	Events   []Event  `json:"events"`
+	// The ten seconds in which heapcam stopped the application for the longest.
+	Busiest Busiest `json:"busiest"`
 	// What sampling took is recorded once a minute and at the end. Until is the time up to which it is known, since the
 	// probe began; null: to the end.
 	Until *uint64 `json:"sampling_known_until_ns"`
@@ -62,8 +64,9 @@ type Cost struct {
 	has         bool
 	session     string
 	sampled     trace.Sampling // the newest
-	lastPause   Minute         // of the pause whose sync point may follow
-	gc, gaps    uint64         // the newest collection, 0: none; how many lost ones gaps have reported since
+	recent      recent
+	lastPause   Minute // of the pause whose sync point may follow
+	gc, gaps    uint64 // the newest collection, 0: none; how many lost ones gaps have reported since
 }
 
 const minute = uint64(60e9)
@@ -124,12 +127,14 @@ func (c *Cost) Add(b trace.Block) error {
 		c.gc, c.gaps = p.GC, 0
 		if p.Kind == trace.PauseWalk {
 			m.Walks += p.Dur
+			c.recent.add(p.Start, p.Dur)
 			c.event(p.Start, "a stop without a collection: no collection came in time for the sync point")
 			c.lastPause = Minute{From: p.Start, Longest: p.Dur}
 		} else {
 			m.Collections++
 			m.Pauses += p.Dur
 			m.Probe += p.Probe
+			c.recent.add(p.Start, p.Probe)
 			c.lastPause = Minute{From: p.Start, Longest: p.Probe}
 		}
 		m.Longest = max(m.Longest, c.lastPause.Longest)
@@ -145,6 +150,7 @@ func (c *Cost) Add(b trace.Block) error {
 		}
 		if y.Reason != trace.SyncWalk { // the stop was counted whole
 			m.Sync += y.Probe
+			c.recent.add(y.Time, y.Probe)
 			m.Longest = max(m.Longest, c.lastPause.Longest+y.Probe)
 		}
 	case trace.KindSlice:
@@ -179,6 +185,7 @@ func (c *Cost) slice(b trace.Block) error {
 	}
 	m := c.at(y.Time)
 	m.Sync += y.Probe
+	c.recent.add(y.Time, y.Probe)
 	m.Longest = max(m.Longest, c.lastPause.Longest+y.Probe)
 	if y.Last() {
 		m.SyncPoints++
@@ -204,6 +211,7 @@ func (c *Cost) references(b trace.Block) error {
 	m := c.at(a.Time)
 	c.at(a.Time + a.Dur)
 	m.Walks += a.Dur
+	c.recent.add(a.Time, a.Dur)
 	m.Longest = max(m.Longest, a.Dur)
 	if a.Refused != "" {
 		c.event(a.Time, "a stop of %s for a reference listing that was not taken: %s", ui.Nanoseconds(a.Dur),
@@ -310,6 +318,8 @@ func (c *Cost) Close() {
 		t.Longest = max(t.Longest, m.Longest)
 	}
 	c.Total.From, c.Total.Span = c.first, c.last-c.first
+	c.Busiest = c.recent.busiest
+	c.Busiest.Span = min(Stretch, c.Total.Span)
 	sort.Slice(c.Minutes, func(i, j int) bool { return c.Minutes[i].From < c.Minutes[j].From })
 	sort.SliceStable(c.Events, func(i, j int) bool { return c.Events[i].Time < c.Events[j].Time })
 }

@@ -75,7 +75,7 @@ func measure(pairs int, home, gc string, heap int) error {
 	java := []string{filepath.Join(home, "bin", "java"), "-XX:+Use" + gc + "GC", fmt.Sprintf("-Xmx%dm", heap),
 		fmt.Sprintf("-Xms%dm", heap), "-Xlog:gc:file=" + log + ":uptime", "-cp", dir, "Fill"}
 	recorded := append([]string{"bin/heapcam", "run", "--out", rec, "--"}, java...)
-	var ratios, plains, shares []float64
+	var ratios, plains, shares, busiest []float64
 	for i := range pairs {
 		var took [2]float64 // not recorded, recorded
 		for k := range 2 {
@@ -84,22 +84,23 @@ func measure(pairs int, home, gc string, heap int) error {
 				return err
 			}
 		}
-		share, err := cost(rec)
+		share, ten, err := cost(rec)
 		if err != nil {
 			return err
 		}
 		ratios, plains = append(ratios, took[1]/took[0]), append(plains, took[0])
-		shares = append(shares, share)
-		fmt.Printf("%2d: %.2f s, recorded %.2f s, ratio %.3f; heapcam's share of the run %.1f %%\n", i+1,
-			took[0], took[1], took[1]/took[0], 100*share)
+		shares, busiest = append(shares, share), append(busiest, ten)
+		fmt.Printf("%2d: %.2f s, recorded %.2f s, ratio %.3f; heapcam's share of the run %.1f %%, of its busiest ten "+
+			"seconds %.1f %%\n", i+1, took[0], took[1], took[1]/took[0], 100*share, 100*ten)
 		if err := os.RemoveAll(rec); err != nil {
 			return err
 		}
 	}
 	fmt.Printf("%s, %s, %d MiB, %d pairs: %.2f s from a full heap to the OutOfMemoryError\n", filepath.Base(home), gc,
 		heap, pairs, quantile(plains, 2))
-	fmt.Printf("recorded: %.3f times as long (median; half of the pairs %.3f to %.3f); heapcam's share %.1f %%\n",
-		quantile(ratios, 2), quantile(ratios, 1), quantile(ratios, 3), 100*quantile(shares, 2))
+	fmt.Printf("recorded: %.3f times as long (median; half of the pairs %.3f to %.3f); heapcam's share %.1f %%, of "+
+		"the busiest ten seconds %.1f %% (most: %.1f %%)\n", quantile(ratios, 2), quantile(ratios, 1), quantile(ratios, 3),
+		100*quantile(shares, 2), 100*quantile(busiest, 2), 100*quantile(busiest, 4))
 	return nil
 }
 
@@ -132,11 +133,11 @@ func run(args []string, log string, heap int) (float64, error) {
 	return last - first, nil
 }
 
-// cost gives heapcam's share of a recording's time by its own clock.
-func cost(rec string) (float64, error) {
+// cost gives heapcam's share of a recording's time, and of its busiest ten seconds, by its own clock.
+func cost(rec string) (share, busiest float64, err error) {
 	out, err := exec.Command("bin/heapcam", "cost", "--json", rec).Output()
 	if err != nil {
-		return 0, fmt.Errorf("heapcam cost: %w", err)
+		return 0, 0, fmt.Errorf("heapcam cost: %w", err)
 	}
 	var r struct {
 		Total struct {
@@ -146,11 +147,16 @@ func cost(rec string) (float64, error) {
 			Walks float64 `json:"walks_ns"`
 			Taken float64 `json:"sampling_ns"`
 		} `json:"total"`
+		Busiest struct {
+			Span    float64 `json:"span_ns"`
+			Stopped float64 `json:"stopped_ns"`
+		} `json:"busiest"`
 	}
 	if err := json.Unmarshal(out, &r); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return (r.Total.Probe + r.Total.Sync + r.Total.Walks + r.Total.Taken) / r.Total.Span, nil
+	t := &r.Total
+	return (t.Probe + t.Sync + t.Walks + t.Taken) / t.Span, r.Busiest.Stopped / r.Busiest.Span, nil
 }
 
 // quantile gives quartile q of v.

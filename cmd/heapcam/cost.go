@@ -152,6 +152,10 @@ func printCost(w io.Writer, c *cost.Cost) error {
 			"once a minute, and when the recording ends.", share, stopped, longest,
 			ui.Flow(at(*c.Until).Format(time.TimeOnly)), ui.Flow(ui.Nanoseconds(sum.Sampling))))
 	}
+	if b := &c.Busiest; b.Stopped > 0 && b.Span == cost.Stretch {
+		ui.Fprintf(w, "In the busiest ten seconds, from %s on, it stopped the application for %s (%s).\n",
+			at(b.From).Format(time.TimeOnly), ui.Nanoseconds(b.Stopped), ui.Part(b.Stopped, b.Span))
+	}
 	ui.Fprintf(w, "\n")
 	t := ui.NewColumns(0, "MINUTE", ">GCS", ">PAUSES", ">IN PAUSES", ">SYNC POINTS", ">STOPS", ">SAMPLING", ">LONGEST",
 		">SHARE")
