@@ -105,11 +105,12 @@ func (o *recordVerb) run(ref string) error {
 		defer stop()
 		until = t
 	}
+	unconfirmed := false
 	if err := a.Idle(until); err != nil { // --for has passed, or Ctrl-C
 		if _, err := a.Detach(""); err != nil {
 			ui.Fprintf(ui.Stderr, "heapcam: cannot detach from the JVM: %v\n", err)
 		}
-		if !agentConfirms(a) {
+		if unconfirmed = !agentConfirms(a); unconfirmed {
 			ui.Fprintf(ui.Stderr, "heapcam: %s\n", stillLoaded)
 		}
 	}
@@ -123,6 +124,9 @@ func (o *recordVerb) run(ref string) error {
 		case session.Quarantined:
 			return status(exitDamaged)
 		}
+	}
+	if unconfirmed {
+		return status(exitFailed)
 	}
 	return nil
 }
