@@ -62,17 +62,17 @@ func (p *Plan) Natural() {
 	p.blind = max(p.blind-1, 0)
 }
 
-// Synced says that a sync point is in place.
+// Synced says that a sync point is in place. It ends a ramp.
 func (p *Plan) Synced() {
-	p.need, p.skip = false, true
+	p.need, p.skip, p.ramp.open = false, true, false
 	if !p.want {
 		p.asked, p.fails = false, 0
 	}
 }
 
-// Began says that a file has begun.
+// Began says that a file has begun. A ramp of the one before is over.
 func (p *Plan) Began() {
-	p.skip = true
+	p.skip, p.ramp.open = true, false
 	p.want, p.need, p.asked, p.since, p.fails = false, false, false, 0, 0
 }
 
@@ -82,8 +82,12 @@ func (p *Plan) Failed() {
 	p.want, p.asked, p.since = true, true, 0
 }
 
-// Refused says that a sync point that was to begin at once was not taken: the next poll may request another.
-func (p *Plan) Refused() { p.need, p.asked = true, false }
+// Refused says that a sync point that was to begin at once was not taken: the next poll may request another. The probe
+// has ended its ramp with it.
+func (p *Plan) Refused() { p.need, p.asked, p.ramp.open = true, false, false }
+
+// Skipped says that a sync point was left out on purpose. The probe has ended its ramp with it.
+func (p *Plan) Skipped() { p.rampLost() }
 
 // TooLarge says that the ring cannot hold a sync point even if it evicts all others: none is requested now.
 func (p *Plan) TooLarge() {
@@ -104,7 +108,7 @@ func (p *Plan) Blind() bool { return p.blind > 0 }
 
 // Unlisted says that a file has begun without a sync point because none fits.
 func (p *Plan) Unlisted() {
-	p.skip = true
+	p.skip, p.ramp.open = true, false
 	p.want, p.asked, p.since = false, false, 0
 }
 

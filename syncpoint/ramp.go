@@ -10,6 +10,7 @@ import "github.com/heapcam/heapcam/trace"
 //  8. A stop for one slice is requested only when the ramp is late: by time or by predicted size. Two are at least
 //     stepEvery apart, and there is none for a ramp that came after a failed one.
 //  9. A ramp that begins anew in its file keeps its clock and its size.
+//  10. A sync point in one piece ends a ramp: the probe goes on with none.
 
 const (
 	lateAfter = 300e9 // ns after which a ramp is late

@@ -69,3 +69,28 @@ func TestRamp(t *testing.T) {
 		t.Error("the last slice begins a ramp")
 	}
 }
+
+// TestWholeEndsRamp: a sync point in one piece, stored or not, ends a ramp. Otherwise a JVM would be stopped for slices
+// that never come.
+func TestWholeEndsRamp(t *testing.T) {
+	for what, comes := range map[string]func(*Plan){
+		"synced": (*Plan).Synced, "began": (*Plan).Began, "refused": (*Plan).Refused, "skipped": (*Plan).Skipped,
+		"unlisted": (*Plan).Unlisted,
+	} {
+		p := New()
+		p.Began()
+		p.Slice(&trace.Slice{Time: 1e9, Flags: trace.SliceFirst, Pending: []trace.Range{{Words: 1000}}, Left: 900}, 1000)
+		comes(p)
+		if p.Ramping() || p.Late(1000e9, 1<<30, 1<<20) {
+			t.Errorf("%s: the ramp goes on", what)
+		}
+		asked := false
+		for range 2*RetryAfter + 2 {
+			p.Natural()
+			asked = asked || p.Next(Store{Active: 2000})
+		}
+		if wants := what == "refused" || what == "skipped"; asked != wants {
+			t.Errorf("%s: asked for another: %v", what, asked)
+		}
+	}
+}

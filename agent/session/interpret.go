@@ -255,6 +255,7 @@ func (s *Session) appendListing(b trace.Block, y *trace.Sync) {
 // skipListing writes a summary of a listing instead of it.
 func (s *Session) skipListing(y *trace.Sync) {
 	s.heap.view.unlisted = true
+	s.syncs.plan.Skipped()
 	s.set(func(st *Status) { st.ListingsSkipped++ })
 	s.out.push(trace.EncodeMeta(trace.Meta{Unlisted: []trace.Unlisted{{
 		Time: y.Time, GC: y.GC, Objects: y.Objects, Bytes: y.Bytes,

@@ -60,9 +60,10 @@ func (c *schedule) marks(y *trace.Slice) (flags uint16) {
 	return flags
 }
 
-// step requests a stop for the next slice of a ramp that is late. at is the stream's time.
+// step requests a stop for the next slice of a ramp that is late. at is the stream's time. There is none in a storm: the
+// next full collection would end the ramp.
 func (c *schedule) step(now time.Time, at uint64, h shmring.Status, st ringstore.Stats) error {
-	if !c.plan.Late(at, st.Active, st.Target) {
+	if h.Storm > shmring.Monotonic() || !c.plan.Late(at, st.Active, st.Target) {
 		return nil
 	}
 	sent, err := c.emergency.Step(emergency.View{Answered: h.EmergencyDone, Now: now})
