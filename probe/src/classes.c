@@ -19,16 +19,19 @@ static PER_RECORDING struct cld_seen {
     uint32_t loader;
 } * clds, *clds_before; // open addressing; made anew whenever classes may have died
 enum { CLDS = 1 << 16 };
+static PER_RECORDING uint32_t *slots, *slots_before; // places in use in clds and in clds_before
+static PER_RECORDING uint32_t nclds, nclds_before, nclds_kept; // how many; of those before, how many stay
 // Types of classes that died and that have not gone, with what is not known yet of the objects that they have left.
 enum { DYING_UNMEASURED = INT32_MIN, DYING_UNSEEN = 1 << 30, DYING_EDEN = 1 << 29 };
 static PER_RECORDING uint32_t *dying, ndying;
-static PER_RECORDING uint32_t nclds, nclds_kept; // loaders in clds; of those before, how many stay
 
 bool classes_init(void) {
     dying = memory(MAX_TYPES * sizeof *dying);
     clds = memory(CLDS * sizeof *clds);
     clds_before = memory(CLDS * sizeof *clds);
-    return classtable_init() && side_init() && dying && clds && clds_before;
+    slots = memory(CLDS * sizeof *slots);
+    slots_before = memory(CLDS * sizeof *slots);
+    return classtable_init() && side_init() && dying && clds && clds_before && slots && slots_before;
 }
 
 static struct cld_seen *cld_slot(struct cld_seen *t, uint64_t cld) {
@@ -125,7 +128,7 @@ static void scan(bool only_new) {
             if (++kn > 1u << 22) violation("a list of classes has no end", (uint64_t)k);
             class_insert(k, word_of(k), loader);
         }
-        if (s && !s->cld) nclds++;
+        if (s && !s->cld) slots[nclds++] = (uint32_t)(s - clds);
         if (s) *s = (struct cld_seen){(uint64_t)cld, (uint64_t)head, loader};
     }
 }
@@ -141,21 +144,29 @@ static void emit_gone(int tag, uint32_t id) {
     (void)deflog_append(&type_log, buf, (size_t)(e.p - buf));
 }
 
+// Makes clds and its places those of before, and empties it.
+static void begin_loaders(void) {
+    struct cld_seen *t = clds_before;
+    uint32_t *places = slots_before;
+    for (uint32_t i = 0; i < nclds_before; i++) t[places[i]] = (struct cld_seen){0, 0, 0};
+    clds_before = clds, slots_before = slots, nclds_before = nclds;
+    clds = t, slots = places, nclds = nclds_kept = 0;
+}
+
 uint32_t classes_scan_all(void) {
     scan_no++;
-    struct cld_seen *t = clds_before;
-    clds_before = clds, clds = t;
-    memset(clds, 0, CLDS * sizeof *clds);
-    uint32_t before = ntypes, loaders = nclds;
-    nclds = nclds_kept = 0;
+    begin_loaders();
+    uint32_t before = ntypes;
     scan(false);
     uint32_t died = 0;
     const uint64_t now = now_ns() - probe_epoch_ns;
-    for (uint32_t i = 0; nclds_kept < loaders && i < CLDS; i++)
-        if (clds_before[i].cld && clds_before[i].loader) emit_gone(HC_EV_LOADERGONE, clds_before[i].loader);
-    for (uint64_t i = 0; i <= ctab_mask; i++) {
-        struct centry *c = &ctab[i];
-        if (!c->word || c->type & TF_DEAD) continue;
+    for (uint32_t i = 0; nclds_kept < nclds_before && i < nclds_before; i++) {
+        const struct cld_seen *s = &clds_before[slots_before[i]];
+        if (s->loader) emit_gone(HC_EV_LOADERGONE, s->loader);
+    }
+    for (uint32_t i = 0; i < nwords; i++) {
+        struct centry *c = &ctab[word_places[i]];
+        if (c->type & TF_DEAD) continue;
         uint32_t id = c->type & TYPE_MASK;
         if (id <= before && tinfo[TSLOT(id)].scan != scan_no && !(tinfo[TSLOT(id)].flags & TI_ARCHIVED)) {
             class_died(c, now);

@@ -15,9 +15,8 @@ PER_RECORDING struct centry *ctab;
 PER_RECORDING uint64_t ctab_mask;
 PER_RECORDING int ctab_shift;
 PER_RECORDING struct tinfo *tinfo;
-PER_RECORDING uint32_t ntypes, nused, scan_no;
+PER_RECORDING uint32_t ntypes, nused, scan_no, nwords, *word_places;
 PER_RECORDING struct hot hots[HOTS] __attribute__((aligned(64)));
-static PER_RECORDING uint32_t nwords; // in ctab
 enum { CTAB = 1 << 18 };
 // Of each entry of ctab, by the clock of samples: when the class that it names, or the one before, was found dead, and
 // which type the one before had.
@@ -33,9 +32,10 @@ bool classtable_init(void) {
     ctab_mask = CTAB - 1;
     ctab_shift = 64 - 18;
     pasts = memory(CTAB * sizeof *pasts);
+    word_places = memory((CTAB / 2 + 2) * sizeof *word_places);
     tinfo = memory(MAX_TYPES * sizeof *tinfo);
     ntypes = opt.first_type < MAX_TYPE_IDS ? opt.first_type : 0;
-    return ctab && pasts && tinfo;
+    return ctab && pasts && word_places && tinfo;
 }
 
 static void emit_type(uint32_t id, uint64_t word, int32_t lh, uint32_t flags, uint32_t loader, const char *name,
@@ -127,11 +127,12 @@ struct centry *class_insert(char *klass, uint64_t word, uint32_t loader) {
                               id | TF_REUSED | (flags & HC_TF_VARIABLE ? TF_VARIABLE : 0), memory_order_release);
         return c;
     }
-    if (nwords++ > CTAB / 2) violation("the class table is full", ntypes);
+    if (nwords > CTAB / 2) violation("the class table is full", ntypes);
     uint64_t i = (word * 0x9e3779b97f4a7c15ull) >> ctab_shift;
     while (ctab[i].word) i = (i + 1) & ctab_mask;
     ctab[i].type = id | (flags & HC_TF_VARIABLE ? TF_VARIABLE : 0);
     ctab[i].lh = lh;
+    word_places[nwords++] = (uint32_t)i;
     atomic_store_explicit((_Atomic uint64_t *)&ctab[i].word, word, memory_order_release); // pairs with class_lookup
     return &ctab[i];
 }

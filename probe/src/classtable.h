@@ -43,6 +43,8 @@ extern HIDDEN struct tinfo *tinfo;
 extern HIDDEN uint32_t ntypes;  // highest id
 extern HIDDEN uint32_t nused;   // places of tinfo
 extern HIDDEN uint32_t scan_no; // of the newest scan of all classes
+// Places in use in ctab, in the order of insertion: most of it is never read by who looks at all of them in a pause.
+extern HIDDEN uint32_t nwords, *word_places;
 
 bool classtable_init(void);
 uint64_t word_of(char *klass);

@@ -16,6 +16,7 @@ enum { STORM_STEP = 100000000, STORM_STEPS = 100, STORM_LEAST = 3 };
 static PER_RECORDING uint64_t spent[STORM_STEPS], spent_sum, spent_at; // spent_at: the newest step
 static PER_RECORDING uint64_t sampled;                                // SAMPLE_NS as counted last
 static PER_RECORDING uint64_t full_at[STORM_LEAST], full_n, left_out_at, listed_at;
+static PER_RECORDING uint64_t storm_began_n, listed_n; // full_n when the storm began, and at the newest listing
 
 // Full collections in a row that came while a listing was due or under way. After so many one is made in one piece.
 enum { UNLISTED_MOST = 2 };
@@ -34,16 +35,17 @@ static void forget_spent(uint64_t now) {
     }
 }
 
-void storm_full_collection(uint64_t now, bool due) {
-    full_at[full_n++ % STORM_LEAST] = now;
-    unlisted = due ? unlisted + 1 : 0;
-}
-
 // When the storm of now ends, if nothing more comes; before that: there is none.
 static uint64_t storm_until(void) {
     uint64_t first = full_at[full_n % STORM_LEAST]; // the oldest of them
     uint64_t until = full_n >= STORM_LEAST ? first + STORM_SPAN : 0;
     return left_out_at && left_out_at + STORM_SPAN > until ? left_out_at + STORM_SPAN : until;
+}
+
+void storm_full_collection(uint64_t now, bool due) {
+    if (now >= storm_until()) storm_began_n = full_n;
+    full_at[full_n++ % STORM_LEAST] = now;
+    unlisted = due ? unlisted + 1 : 0;
 }
 
 bool storm_now(uint64_t now) { return opt.storm && now < storm_until(); }
@@ -58,15 +60,18 @@ void storm_spent(uint64_t now, uint64_t ns, bool with_listing) {
     sampled = all;
     spent[spent_at % STORM_STEPS] += ns;
     spent_sum += ns;
-    if (with_listing) listed_at = now;
+    if (with_listing) listed_at = now, listed_n = full_n;
     if (storm_now(now)) atomic_store_explicit(ring64(HC_RING_OFF_STORM), storm_until(), memory_order_relaxed);
 }
 
 static uint64_t storm_most(void) { return STORM_SPAN / 1000 * opt.storm; } // of a span, ns
 
 // Half of a span's budget may be spent at once. From there on each listing waits for fifty times what it takes, so that
-// those of a long storm come evenly; a tenth of the budget is kept for what a guess is wrong by.
-enum { STORM_WAIT = 50 };
+// those of a long storm come evenly; a tenth of the budget is kept for what a guess is wrong by. Most collections of a
+// storm are without one for another reason, too: the JVM counts a listing as time of the program. It gives up, with an
+// OutOfMemoryError, if the program had less than 2 % of the time in five collections in a row (GCTimeLimit; G1 from
+// JDK 25 on looks at the last ten pauses). With listings more often it would never come to that, and collect on.
+enum { STORM_WAIT = 50, STORM_EVERY = 20 };
 static bool storm_allows(uint64_t now, uint64_t ns) {
     forget_spent(now);
     uint64_t most = storm_most(), sum = spent_sum + atomic_load(&stopped) + ns;
@@ -97,7 +102,8 @@ static uint64_t expected(const struct storm_pause *p) {
 }
 
 bool storm_leaves_out(const struct storm_pause *p) {
-    bool leaves = storm_now(p->now) && !storm_allows(p->now, p->due ? expected(p) : 0);
+    bool soon = p->due && full_n - listed_n < STORM_EVERY && full_n - storm_began_n >= STORM_EVERY;
+    bool leaves = storm_now(p->now) && (soon || !storm_allows(p->now, p->due ? expected(p) : 0));
     if (leaves) storm_left_out(p->now);
     return leaves;
 }
