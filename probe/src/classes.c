@@ -9,9 +9,11 @@
 #include "encode.h"
 #include "guard.h"
 #include "heapcam_abi.h"
+#include "heapmap.h"
 #include "object.h"
 #include "recording.h"
 #include "sidetable.h"
+#include "tops.h"
 
 static PER_RECORDING uint32_t nloaders;
 static PER_RECORDING struct cld_seen {
@@ -31,7 +33,7 @@ bool classes_init(void) {
     clds_before = memory(CLDS * sizeof *clds);
     slots = memory(CLDS * sizeof *slots);
     slots_before = memory(CLDS * sizeof *slots);
-    return classtable_init() && side_init() && dying && clds && clds_before && slots && slots_before;
+    return classtable_init() && side_init() && tops_init(heapmap()->areas()) && dying && clds && clds_before && slots && slots_before;
 }
 
 static struct cld_seen *cld_slot(struct cld_seen *t, uint64_t cld) {

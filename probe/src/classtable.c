@@ -22,8 +22,10 @@ enum { CTAB = 1 << 18 };
 // which type the one before had.
 static PER_RECORDING struct past {
     uint64_t died;
-    uint32_t before;
+    struct class_past before[CLASS_PASTS];
 } *pasts;
+PER_RECORDING uint32_t unloading_no, unloading_first = 1;
+PER_RECORDING bool class_reused, class_reused_often;
 
 void hots_forget(void) { memset(hots, 0, sizeof hots); }
 
@@ -83,8 +85,10 @@ uint32_t class_type_at(uint64_t word, uint64_t time) {
     const uint32_t t = atomic_load_explicit((_Atomic uint32_t *)&c->type, memory_order_acquire);
     const struct past *p = &pasts[c - ctab];
     if (t & TF_DEAD) return time < p->died ? t & TYPE_MASK : 0; // else: of a class that no scan has met yet
-    return t & TF_REUSED && time < p->died ? p->before : t & TYPE_MASK;
+    return t & TF_REUSED && time < p->died ? p->before[0].type : t & TYPE_MASK;
 }
+
+const struct class_past *class_pasts(const struct centry *c) { return pasts[c - ctab].before; }
 
 struct centry *class_insert(char *klass, uint64_t word, uint32_t loader) {
     int32_t lh = (int32_t)rd32(klass + vm.k_layout);
@@ -121,7 +125,11 @@ struct centry *class_insert(char *klass, uint64_t word, uint32_t loader) {
         hots_forget();
         c->lh = lh;
         struct past *p = &pasts[c - ctab];
-        p->before = c->type & TYPE_MASK;
+        const uint32_t oldest = p->before[CLASS_PASTS - 1].number;
+        class_reused = true;
+        class_reused_often |= oldest >= unloading_first && oldest <= unloading_no;
+        memmove(&p->before[1], p->before, (CLASS_PASTS - 1) * sizeof *p->before);
+        p->before[0] = (struct class_past){c->type & TYPE_MASK, unloading_no};
         if (!(c->type & TF_DEAD)) p->died = 0; // nobody saw it go
         atomic_store_explicit((_Atomic uint32_t *)&c->type,
                               id | TF_REUSED | (flags & HC_TF_VARIABLE ? TF_VARIABLE : 0), memory_order_release);

@@ -62,6 +62,18 @@ static inline struct centry *class_lookup(uint64_t word) {
     }
 }
 
+// Unloadings after which nobody looked for objects of the classes that died (tops.h) have numbers: the newest, and the
+// oldest that counts; none if that is above it. Whether a word of a class that died has been used again since the
+// newest, and whether that was so often that CLASS_PASTS types of it are not all.
+enum { CLASS_PASTS = 3 };
+extern HIDDEN uint32_t unloading_no, unloading_first;
+extern HIDDEN bool class_reused, class_reused_often;
+// What the word named before, newest first: the type, and unloading_no when the word was used again; 0: none.
+struct class_past {
+    uint32_t type, number;
+};
+const struct class_past *class_pasts(const struct centry *c); // CLASS_PASTS of them
+
 void class_died(struct centry *c, uint64_t now); // now: by the clock of samples
 
 // The type of a sample taken at that time: the word may have named another class then. 0: not known yet.

@@ -28,6 +28,7 @@
 #include "spool.h"
 #include "stacks.h"
 #include "storm.h"
+#include "tops.h"
 #include "switch.h"
 #include "tlabs.h"
 #include "unloading.h"
@@ -326,7 +327,7 @@ static void record(void *arg) {
     decide_depth(f);
     weather_storm(f);
     finish_provoke(f);
-    unloading_look(&maps, f->kind, (int)depth_now());
+    if (unloading_look(&maps, f->kind, (int)depth_now(), start_time) && !f->reason) f->reason = HC_SYNC_FAULT;
     finish_define(f);
     put_epoch(f);
     struct storm_pause p = {f->begin, start_time, heapmap()->list_bytes(&maps.finish), true};
@@ -362,7 +363,7 @@ static void record_fault(void *arg) {
 static bool record_guarded(struct finish *f) {
     f->locked = ring_try();
     bool fault = !guarded(record, f), lost = fault && ring_faulted();
-    if (fault) graves_known = false;
+    if (fault) graves_known = false, tops_clear();
     if (fault && !lost) {
         if (opt.oracle)
             log_line("collection %llu could not be read: %s (at %#llx)", (unsigned long long)f->epoch,
@@ -433,17 +434,16 @@ static void finish(int pause, int forced) {
 
 // ---- entry points --------------------------------------------------------------------------------
 static void skip_pause(void *unused) {
-    (void)unused;
-    (void)pause_kind(&maps); // which distinguishes remarks from cleanups by what was before
+    (void)unused, (void)pause_kind(&maps); // which distinguishes remarks from cleanups by what was before
 }
 
 static void finish_unrecorded(bool waits) {
     shadow_next(true);
     stacks_methods_freed();
-    have_last = false;
+    have_last = graves_known = false;
     need_sync = HC_SYNC_LOST;
     ramp_forget();
-    graves_known = false;
+    tops_clear();
     unseen = true;
     if (waits) { // its number is missing then
         next_epoch();

@@ -7,6 +7,7 @@
 #include "leb.h"
 #include "options.h"
 #include "sidetable.h"
+#include "tops.h"
 
 // What few objects need: mirrors, stacks of virtual threads. Also for threads of the pool.
 static bool measure(int lay, uint64_t a, const struct centry *c, uint32_t type, struct obj *o) {
@@ -40,6 +41,7 @@ static __attribute__((noinline)) bool object_slowly(int lay, uint64_t a, uint64_
     uint32_t type = c->type & TYPE_MASK;
     o->reused = c->type & ((uint32_t)TF_DEAD | TF_REUSED);
     uint32_t t = o->reused ? side_get(a) : 0;
+    if (o->reused && !t && vm_has_regions()) t = tops_type(c, a);
     if (t) type = t;
     if (opt.oracle && o->reused && tinfo[TSLOT(type)].id != type)
         violation("an object of a class that was reported as unloaded", a);

@@ -3,12 +3,18 @@
 // unloading.c: unloading.h.
 #include "unloading.h"
 
+#include "budget.h"
 #include "census.h"
 #include "classes.h"
 #include "heapwalk.h"
+#include "heapcam_abi.h"
 #include "marks.h"
 #include "object.h"
+#include "os.h"
+#include "pause.h"
+#include "recording.h"
 #include "sidetable.h"
+#include "tops.h"
 
 static bool was_walked(const void *arg, uint64_t addr) {
     const struct heapmaps *m = arg;
@@ -16,28 +22,57 @@ static bool was_walked(const void *arg, uint64_t addr) {
     return i < m->finish.n && (m->finish.area[i].kind == HC_SPACE_OLD || m->finish.area[i].kind == HC_SPACE_SURVIVOR);
 }
 
-void unloading_look(const struct heapmaps *m, int kind, int depth) {
-    if (kind == HC_PAUSE_YOUNG || kind == HC_PAUSE_MIXED || kind == HC_PAUSE_WALK) return;
+// What a walk takes, ps for each byte, as the last one took.
+static PER_RECORDING uint64_t rate = 500;
+
+// Whether the objects of classes that died are not looked for now, since that would take longer than a slice of a
+// listing may. If nothing is listed either, nobody needs to know them.
+static bool too_long(uint64_t bytes, int depth, uint64_t from) {
+    uint64_t most = budget_slice(now_ns() - from);
+    return depth == HC_DEPTH_SAMPLES || (most && bytes / 1000 * rate > most);
+}
+
+static bool look(const struct heapmap *m, const struct heapmaps *maps, bool eden_alone, int depth) {
+    bool all = true;
+    struct obj o;
+    for (uint32_t i = 0; i < m->n; i++) {
+        const struct area *f = &m->area[i];
+        if (f->kind == HC_SPACE_EDEN && depth == HC_DEPTH_FULL)
+            (void)walk_stale(f->bottom, f->top); // up to the first buffer that a thread has not filled
+        if (eden_alone) continue;
+        if (f->kind == HC_SPACE_OLD || f->kind == HC_SPACE_SURVIVOR)
+            all &= walk_stale(f->bottom, f->top);
+        else if (f->kind == HC_SPACE_HUMONGOUS && !humongous_new(maps, i))
+            all &= obj_at(f->bottom, rd64((void *)f->bottom), &o) && walk_stale(f->bottom, f->bottom + o.bytes);
+    }
+    return all;
+}
+
+bool unloading_look(const struct heapmaps *m, int kind, int depth, uint64_t from) {
+    if (kind == HC_PAUSE_YOUNG || kind == HC_PAUSE_MIXED || kind == HC_PAUSE_WALK) return false;
     uint32_t died = classes_scan_all();
     census_forget(died);
     if (kind == HC_PAUSE_FULL || !vm_has_regions()) side_clear(); // everything was compacted
-    if (!vm_has_regions()) return;
+    if (!vm_has_regions()) return false;
+    if (kind == HC_PAUSE_FULL || pause_missed()) tops_clear();
     // G1 compacts no region that is nearly full of live objects: there stale class words are left.
-    if (!died && !(kind == HC_PAUSE_FULL && classes_dying())) return;
-    bool all = true;
-    struct obj o;
+    if (!died && !(kind == HC_PAUSE_FULL && classes_dying())) return false;
+    uint64_t bytes = 0, began = now_ns();
     for (uint32_t i = 0; i < m->finish.n; i++) {
         const struct area *f = &m->finish.area[i];
-        if (f->kind == HC_SPACE_OLD || f->kind == HC_SPACE_SURVIVOR)
-            all &= walk_stale(f->bottom, f->top);
-        else if (f->kind == HC_SPACE_HUMONGOUS && !humongous_new(m, i))
-            all &= obj_at(f->bottom, rd64((void *)f->bottom), &o) && walk_stale(f->bottom, f->bottom + o.bytes);
-        else if (f->kind == HC_SPACE_EDEN && depth == HC_DEPTH_FULL)
-            (void)walk_stale(f->bottom, f->top); // up to the first buffer that a thread has not filled
+        if (f->kind == HC_SPACE_OLD || f->kind == HC_SPACE_SURVIVOR) bytes += used(f);
     }
-    if (!all) return;
+    if (too_long(bytes, depth, from)) {
+        bool told = tops_note(&m->finish);
+        (void)look(&m->finish, m, true, depth);
+        return !told && depth != HC_DEPTH_SAMPLES;
+    }
+    bool all = look(&m->finish, m, false, depth);
+    if (bytes >= 1 << 20) rate = (now_ns() - began) * 1000 / bytes;
+    if (!all) return false;
     classes_measured();
     side_end(was_walked, m);
+    return false;
 }
 
 // Objects in eden are in no list, so their types wait for a collection that empties eden. If that collection failed,
@@ -69,6 +104,8 @@ void unloading_freed(const struct heapmaps *m, int kind) {
     for (uint32_t i = 0; i < m->finish.n; i++) {
         uint32_t k = m->finish.area[i].kind;
         if (k != HC_SPACE_OLD && k != HC_SPACE_ARCHIVE) graves_drop(i);
+        bool same = i < regions_in_both(m) && m->start.area[i].kind == k;
+        if (k == HC_SPACE_FREE || k == HC_SPACE_EDEN || !same) tops_drop(i);
     }
     struct freed f = {m, kind_evacuates(kind)};
     side_drop(was_freed, &f);

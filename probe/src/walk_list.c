@@ -131,7 +131,7 @@ bool walk_stale(uint64_t lo, uint64_t hi) {
         if (!obj_at(a, mark, &o) || o.bytes > hi - a) return false;
         if (o.reused) {
             struct centry *c = class_lookup(word_of_object(a, mark));
-            if (c && c->type & TF_DEAD) side_add(a, o.type);
+            if (c && (c->type & TF_DEAD || o.type != (c->type & TYPE_MASK))) side_add(a, o.type);
             side_met(a);
         }
         a += o.bytes;
