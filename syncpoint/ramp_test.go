@@ -79,7 +79,8 @@ func TestWholeEndsRamp(t *testing.T) {
 	} {
 		p := New()
 		p.Began()
-		p.Slice(&trace.Slice{Time: 1e9, Flags: trace.SliceFirst, Pending: []trace.Range{{Words: 1000}}, Left: 900}, 1000)
+		p.Slice(&trace.Slice{Time: 1e9, Flags: trace.SliceFirst, Pending: []trace.Range{{Words: 1000}}, Left: 900},
+			1000)
 		comes(p)
 		if p.Ramping() || p.Late(1000e9, 1<<30, 1<<20) {
 			t.Errorf("%s: the ramp goes on", what)

@@ -60,8 +60,8 @@ func (c *schedule) marks(y *trace.Slice) (flags uint16) {
 	return flags
 }
 
-// step requests a stop for the next slice of a ramp that is late. at is the stream's time. There is none in a storm: the
-// next full collection would end the ramp.
+// step requests a stop for the next slice of a ramp that is late. at is the stream's time. There is none in a storm:
+// the next full collection would end the ramp.
 func (c *schedule) step(now time.Time, at uint64, h shmring.Status, st ringstore.Stats) error {
 	if h.Storm > shmring.Monotonic() || !c.plan.Late(at, st.Active, st.Target) {
 		return nil

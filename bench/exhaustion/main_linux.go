@@ -99,8 +99,8 @@ func measure(pairs int, home, gc string, heap int) error {
 	fmt.Printf("%s, %s, %d MiB, %d pairs: %.2f s from a full heap to the OutOfMemoryError\n", filepath.Base(home), gc,
 		heap, pairs, quantile(plains, 2))
 	fmt.Printf("recorded: %.3f times as long (median; half of the pairs %.3f to %.3f); heapcam's share %.1f %%, of "+
-		"the busiest ten seconds %.1f %% (most: %.1f %%)\n", quantile(ratios, 2), quantile(ratios, 1), quantile(ratios, 3),
-		100*quantile(shares, 2), 100*quantile(busiest, 2), 100*quantile(busiest, 4))
+		"the busiest ten seconds %.1f %% (most: %.1f %%)\n", quantile(ratios, 2), quantile(ratios, 1),
+		quantile(ratios, 3), 100*quantile(shares, 2), 100*quantile(busiest, 2), 100*quantile(busiest, 4))
 	return nil
 }
 

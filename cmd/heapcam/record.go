@@ -105,14 +105,9 @@ func (o *recordVerb) run(ref string) error {
 		defer stop()
 		until = t
 	}
-	unconfirmed := false
+	detached := true
 	if err := a.Idle(until); err != nil { // --for has passed, or Ctrl-C
-		if _, err := a.Detach(""); err != nil {
-			ui.Fprintf(ui.Stderr, "heapcam: cannot detach from the JVM: %v\n", err)
-		}
-		if unconfirmed = !agentConfirms(a); unconfirmed {
-			ui.Fprintf(ui.Stderr, "heapcam: %s\n", stillLoaded)
-		}
+		detached = detach(a)
 	}
 	cancel()
 	<-done
@@ -125,10 +120,22 @@ func (o *recordVerb) run(ref string) error {
 			return status(exitDamaged)
 		}
 	}
-	if unconfirmed {
+	if !detached {
 		return status(exitFailed)
 	}
 	return nil
+}
+
+// detach ends the recording of a. false: the JVM has not confirmed it.
+func detach(a *agent.Agent) bool {
+	if _, err := a.Detach(""); err != nil {
+		ui.Fprintf(ui.Stderr, "heapcam: cannot detach from the JVM: %v\n", err)
+	}
+	ok := agentConfirms(a)
+	if !ok {
+		ui.Fprintf(ui.Stderr, "heapcam: %s\n", stillLoaded)
+	}
+	return ok
 }
 
 // unload has the probe that this command loaded stop, since the command does not record: no other one would read its

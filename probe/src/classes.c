@@ -20,7 +20,8 @@ static PER_RECORDING struct cld_seen {
     uint64_t cld, head;
     uint32_t loader;
 } * clds, *clds_before; // open addressing; made anew whenever classes may have died
-enum { CLDS = 1 << 16 };
+enum { CLDS_FIRST = 1 << 12, CLDS_MOST = 1 << 18 };
+static PER_RECORDING uint32_t clds_size, clds_size_before; // powers of two; an eighth at least stays empty
 static PER_RECORDING uint32_t *slots, *slots_before; // places in use in clds and in clds_before
 static PER_RECORDING uint32_t nclds, nclds_before, nclds_kept; // how many; of those before, how many stay
 // Types of classes that died and that have not gone, with what is not known yet of the objects that they have left.
@@ -29,25 +30,26 @@ static PER_RECORDING uint32_t *dying, ndying;
 
 bool classes_init(void) {
     dying = memory(MAX_TYPES * sizeof *dying);
-    clds = memory(CLDS * sizeof *clds);
-    clds_before = memory(CLDS * sizeof *clds);
-    slots = memory(CLDS * sizeof *slots);
-    slots_before = memory(CLDS * sizeof *slots);
-    return classtable_init() && side_init() && tops_init(heapmap()->areas()) && dying && clds && clds_before && slots && slots_before;
+    clds = memory(CLDS_MOST * sizeof *clds);
+    clds_before = memory(CLDS_MOST * sizeof *clds);
+    slots = memory(CLDS_MOST * sizeof *slots);
+    slots_before = memory(CLDS_MOST * sizeof *slots);
+    clds_size = clds_size_before = CLDS_FIRST;
+    return classtable_init() && side_init() && tops_init(heapmap()->areas()) &&
+           dying && clds && clds_before && slots && slots_before;
 }
 
-static struct cld_seen *cld_slot(struct cld_seen *t, uint64_t cld) {
-    uint64_t i = (cld * 0x9e3779b97f4a7c15ull) >> 48;
-    for (int n = 0; n < CLDS; n++, i = (i + 1) & (CLDS - 1))
-        if (t[i].cld == cld || !t[i].cld) return &t[i];
-    return NULL;
+static struct cld_seen *cld_slot(struct cld_seen *t, uint32_t size, uint64_t cld) {
+    uint64_t i = (cld * 0x9e3779b97f4a7c15ull) >> 32 & (size - 1);
+    while (t[i].cld && t[i].cld != cld) i = (i + 1) & (size - 1);
+    return &t[i];
 }
 
 // The loader that was seen before at this address, if it is the same one: the class that headed its list then is still
 // in it. Without this each full collection of a long life would define all loaders anew.
 static uint32_t loader_before(char *cld, char *head) {
-    struct cld_seen *s = cld_slot(clds_before, (uint64_t)cld);
-    if (!s || !s->cld) return 0;
+    struct cld_seen *s = cld_slot(clds_before, clds_size_before, (uint64_t)cld);
+    if (!s->cld) return 0;
     uint64_t n = 0;
     for (char *k = head; k && n < 1u << 22; k = rdp(k + vm.k_next), n++)
         if ((uint64_t)k == s->head) {
@@ -117,25 +119,52 @@ static void scan(bool only_new) {
     for (char *cld = rdp(vm.cld_head); cld; cld = rdp(cld + vm.cld_next)) {
         if (++guardn > 1u << 22) violation("the list of class loaders has no end", (uint64_t)cld);
         char *head = rdp(cld + vm.cld_klasses);
-        struct cld_seen *s = cld_slot(clds, (uint64_t)cld);
-        uint64_t stop = 0;
-        if (s && s->cld) {
-            if (only_new && s->head == (uint64_t)head) continue;
-            if (only_new) stop = s->head;
-        }
-        uint32_t loader = s && s->cld ? s->loader : only_new ? 0 : loader_before(cld, head);
-        if (!loader) loader = define_loader(cld);
+        struct cld_seen *s = cld_slot(clds, clds_size, (uint64_t)cld);
+        const bool known = s->cld, room = nclds < clds_size / 8 * 7;
+        if (known && only_new && s->head == (uint64_t)head) continue;
+        const uint64_t stop = known && only_new ? s->head : 0;
+        uint32_t loader = known ? s->loader : only_new ? 0 : loader_before(cld, head);
+        if (!loader && room) loader = define_loader(cld); // without room it would be defined in each pause
         uint64_t kn = 0;
         for (char *k = head; k && (uint64_t)k != stop; k = rdp(k + vm.k_next)) {
             if (++kn > 1u << 22) violation("a list of classes has no end", (uint64_t)k);
             class_insert(k, word_of(k), loader);
         }
-        if (s && !s->cld) slots[nclds++] = (uint32_t)(s - clds);
-        if (s) *s = (struct cld_seen){(uint64_t)cld, (uint64_t)head, loader};
+        if (!known && !room) continue;
+        if (!known) slots[nclds++] = (uint32_t)(s - clds);
+        *s = (struct cld_seen){(uint64_t)cld, (uint64_t)head, loader};
     }
 }
 
-void classes_scan_new(void) { scan(true); }
+// Empties clds_before.
+static void forget_before(void) {
+    for (uint32_t i = 0; i < nclds_before; i++) clds_before[slots_before[i]] = (struct cld_seen){0, 0, 0};
+    nclds_before = 0;
+}
+
+static void swap_loaders(void) {
+    struct cld_seen *t = clds;
+    uint32_t *places = slots, n = nclds, size = clds_size;
+    clds = clds_before, slots = slots_before, nclds = nclds_before, clds_size = clds_size_before;
+    clds_before = t, slots_before = places, nclds_before = n, clds_size_before = size;
+}
+
+static void grow_loaders(void) {
+    forget_before();
+    clds_size_before = 2 * clds_size;
+    for (uint32_t i = 0; i < nclds; i++) {
+        struct cld_seen *s = cld_slot(clds_before, clds_size_before, clds[slots[i]].cld);
+        *s = clds[slots[i]];
+        slots_before[nclds_before++] = (uint32_t)(s - clds_before);
+    }
+    swap_loaders();
+    forget_before();
+}
+
+void classes_scan_new(void) {
+    if (nclds > clds_size / 2 && clds_size < CLDS_MOST) grow_loaders();
+    scan(true);
+}
 
 // What the log has no room for is kept for ever.
 static void emit_gone(int tag, uint32_t id) {
@@ -146,13 +175,12 @@ static void emit_gone(int tag, uint32_t id) {
     (void)deflog_append(&type_log, buf, (size_t)(e.p - buf));
 }
 
-// Makes clds and its places those of before, and empties it.
+// Makes clds those of before, and empties it, with room for several times as many.
 static void begin_loaders(void) {
-    struct cld_seen *t = clds_before;
-    uint32_t *places = slots_before;
-    for (uint32_t i = 0; i < nclds_before; i++) t[places[i]] = (struct cld_seen){0, 0, 0};
-    clds_before = clds, slots_before = slots, nclds_before = nclds;
-    clds = t, slots = places, nclds = nclds_kept = 0;
+    forget_before();
+    swap_loaders();
+    for (clds_size = CLDS_FIRST; clds_size < 4 * nclds_before && clds_size < CLDS_MOST;) clds_size *= 2;
+    nclds_kept = 0;
 }
 
 uint32_t classes_scan_all(void) {

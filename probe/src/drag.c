@@ -115,6 +115,8 @@ static const char *begin(JNIEnv *jni) {
     if (vm.major != 17) return "only for JDK 17";
     if (vm.collector != HC_COLLECTOR_SERIAL && vm.collector != HC_COLLECTOR_PARALLEL)
         return "only with the Serial and Parallel collectors";
+    if (vm.max_metaspace < 1ull << 48)
+        return "-XX:MaxMetaspaceSize is set, and classes that are changed need more of it: start the JVM without it";
     struct uses_place at;
     if (!uses_init(&at.clock, &at.table)) return "not enough memory";
     if (!loaders_begin(jni)) return "the JDK does not show how its class loaders work";

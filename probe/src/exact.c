@@ -129,6 +129,8 @@ static const char *begin(JNIEnv *jni) {
     if (recordings >= MOST_RECORDINGS)
         return "the classes of this JVM were changed for 8 recordings, and each costs memory that the JVM keeps: "
                "start the JVM anew";
+    if (vm.max_metaspace < 1ull << 48)
+        return "-XX:MaxMetaspaceSize is set, and classes that are changed need more of it: start the JVM without it";
     const uint64_t used = heap_in_use(jni), later = vm.max_heap > used ? vm.max_heap - used : 0;
     const uint64_t kept = KEPT_OF_CLASS * changed_classes(jni);
     if (os_memory_left() < later + vm.max_heap / 2 + kept)

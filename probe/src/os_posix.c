@@ -100,9 +100,28 @@ static uint64_t cached_by(bool v2, const char *group) {
     return p ? strtoull(p + strlen(key), NULL, 10) : 0;
 }
 
-// What the cgroup of this process has left.
+// Makes a group its parent; false: it was the root of what is mounted. Inside a container the path of a process is the
+// host's or "/", and what is mounted is the container's own group: so the root is looked at as well.
+static bool to_parent(char *group) {
+    char *slash = strrchr(group, '/');
+    if (!group[0]) return false;
+    *(slash ? slash : group) = 0;
+    return true;
+}
+
+static uint64_t left_of(bool v2, const char *group) {
+    char max[600], now[600];
+    const char *tree = v2 ? "" : "/memory";
+    snprintf(max, sizeof max, "/sys/fs/cgroup%s%s/memory.%s", tree, group, v2 ? "max" : "limit_in_bytes");
+    snprintf(now, sizeof now, "/sys/fs/cgroup%s%s/memory.%s", tree, group, v2 ? "current" : "usage_in_bytes");
+    uint64_t m = number_in(max), c = m ? number_in(now) : 0, cached = m ? cached_by(v2, group) : 0;
+    c -= cached < c ? cached : c;
+    return !m || m >= 1ull << 60 ? UINT64_MAX : m > c ? m - c : 0;
+}
+
+// What the cgroup of this process has left, and those that it is in.
 uint64_t os_memory_left(void) {
-    char b[4096], max[600], now[600];
+    char b[4096];
     content("/proc/self/cgroup", b, sizeof b);
     uint64_t left = UINT64_MAX;
     char *save = NULL;
@@ -110,16 +129,10 @@ uint64_t os_memory_left(void) {
         char *path = strrchr(line, ':');
         bool v2 = !strncmp(line, "0::", 3);
         if (!path || strlen(path) > 400 || (!v2 && !strstr(line, ":memory:"))) continue;
-        // Inside a container the path is the host's or "/"; what is mounted is the container's own group.
-        for (int own = 0; own < 2; own++) {
-            snprintf(max, sizeof max, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1,
-                     v2 ? "max" : "limit_in_bytes");
-            snprintf(now, sizeof now, "/sys/fs/cgroup%s%s/memory.%s", v2 ? "" : "/memory", own ? "" : path + 1,
-                     v2 ? "current" : "usage_in_bytes");
-            uint64_t m = number_in(max), c = number_in(now), cached = m ? cached_by(v2, own ? "" : path + 1) : 0;
-            c -= cached < c ? cached : c;
-            if (m && m < 1ull << 60) left = m > c ? m - c < left ? m - c : left : 0;
-        }
+        do {
+            const uint64_t n = left_of(v2, path + 1);
+            if (n < left) left = n;
+        } while (to_parent(path + 1));
     }
     return left;
 }
@@ -152,10 +165,10 @@ unsigned os_cpus(void) {
         bool v2 = !strncmp(line, "0::", 3);
         bool v1 = strstr(line, ":cpu:") || strstr(line, ":cpu,") || strstr(line, ",cpu:");
         if (!path || strlen(path) > 400 || (!v2 && !v1)) continue;
-        for (int own = 0; own < 2; own++) {
-            uint64_t q = quota_of(v2, own ? "" : path + 1);
+        do {
+            const uint64_t q = quota_of(v2, path + 1);
             if (q < most) most = q;
-        }
+        } while (to_parent(path + 1));
     }
     return (unsigned)(cpus < most ? cpus : most);
 }

@@ -4,8 +4,10 @@
 #ifndef _WIN32
 #include "ring_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,13 +58,46 @@ static bool create_file(struct os_ring *r, const char *path, char *why) { // fal
     return false;
 }
 
+// Rings of JVMs that have ended, and that no agent has taken yet: they are memory, which must not fill up if the agent
+// has gone and JVMs come and go.
+enum { MOST_ENDED = 16 };
+static int ended_in(const char *dir) {
+    const int at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = at < 0 ? NULL : fdopendir(at);
+    const uint64_t mine = os_pid_namespace();
+    int n = 0;
+    for (struct dirent *e; d && n < MOST_ENDED && (e = readdir(d));) {
+        int pid, end = 0, fd = -1;
+        unsigned long long ticks;
+        uint64_t namespace = 0; // a pid means nothing elsewhere
+        if (sscanf(e->d_name, "heapcam-%d-%llu.ring%n", &pid, &ticks, &end) != 2 || !end || e->d_name[end]) continue;
+        if (pid <= 0 || !kill(pid, 0) || errno != ESRCH) continue;
+        if ((fd = openat(at, e->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) < 0) continue;
+        n += pread(fd, &namespace, sizeof namespace, HC_RING_OFF_PIDNS) == sizeof namespace && namespace == mine;
+        close(fd);
+    }
+    if (d)
+        closedir(d);
+    else if (at >= 0)
+        close(at);
+    return n;
+}
+
 static bool create_first(struct os_ring *r, ring_opener *open_file, const char *dir, uint64_t ticks, char *why) {
     if (open_file) return (r->fd = open_file(HC_RING_HEADER_SIZE + r->capacity, ticks, &r->flags, why)) >= 0;
     const char *dirs[] = {dir[0] ? dir : "/dev/shm", "/dev/shm", NULL};
     for (int i = 0; dirs[i]; i++) {
+        if (ended_in(dirs[i]) >= MOST_ENDED) {
+            snprintf(why, HC_MAX_REASON,
+                     "%s holds %d shared rings of JVMs that have ended, which no agent has taken: start one, or remove "
+                     "them",
+                     dirs[i], MOST_ENDED);
+            return false;
+        }
         snprintf(r->path, sizeof r->path, "%s/heapcam-%d-%llu.ring", dirs[i], (int)getpid(), (unsigned long long)ticks);
         if (create_file(r, r->path, why)) return true;
-        if (errno == EEXIST) return false;
+        // The folder of one recording has gone, as its recorder has, which the JVM was too slow for.
+        if (errno == EEXIST || (errno == ENOENT && strstr(dirs[i], "/heapcam-r"))) return false;
     }
     r->path[0] = 0;
     // It is lost when the JVM and the agent have both gone. Sealed: nobody can truncate it; holes can still be punched.

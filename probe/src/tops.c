@@ -29,8 +29,8 @@ bool tops_note(const struct heapmap *m) {
     uint64_t *t = place(unloading_no);
     for (uint32_t i = 0; i < regions; i++) {
         const struct area *f = &m->area[i];
-        bool old = i < m->n && (f->kind == HC_SPACE_OLD || f->kind == HC_SPACE_SURVIVOR || f->kind == HC_SPACE_HUMONGOUS);
-        t[i] = old ? f->top : 0;
+        bool old = f->kind == HC_SPACE_OLD || f->kind == HC_SPACE_SURVIVOR || f->kind == HC_SPACE_HUMONGOUS;
+        t[i] = i < m->n && old ? f->top : 0;
     }
     return told;
 }

@@ -42,7 +42,7 @@ enum flag_name {
     SHENANDOAH_MODE,
     CHECK_JNI,
     ALIGNMENT,
-    MAX_HEAP,
+    MAX_HEAP, MAX_METASPACE,
     FLAGS
 };
 static struct flag {
@@ -66,6 +66,7 @@ static struct flag {
     [CHECK_JNI] = {.name = "CheckJNICalls", .width = 1},
     [ALIGNMENT] = {.name = "ObjectAlignmentInBytes", .width = 4}, // 8 bytes on 17, 4 later
     [MAX_HEAP] = {.name = "MaxHeapSize", .width = 8},
+    [MAX_METASPACE] = {.name = "MaxMetaspaceSize", .width = 8},
 };
 
 static bool on(enum flag_name f) { return flags[f].found && flags[f].value; }
@@ -191,6 +192,7 @@ static bool find_heap(char *why) {
     vm.heap_bytes = words * 8;
     vm.total_collections = (unsigned *)inside(vm.heap, vm_offset(SLOT_TOTAL_COLLECTIONS));
     vm.max_heap = flags[MAX_HEAP].found ? flags[MAX_HEAP].value : vm.heap_bytes;
+    vm.max_metaspace = flags[MAX_METASPACE].found ? flags[MAX_METASPACE].value : UINT64_MAX;
     if (!vm.max_heap || vm.max_heap > max) return fail(why, "MaxHeapSize is invalid");
     return vm.collector == HC_COLLECTOR_G1 ? find_regions(why) : find_generations(why);
 }

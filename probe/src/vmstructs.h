@@ -23,7 +23,7 @@ struct vm {
     char *heap; // the CollectedHeap object
     char *heap_base;
     uint64_t heap_bytes;
-    uint64_t max_heap;
+    uint64_t max_heap, max_metaspace;
 
     // Parallel: holders of MutableSpace*; Serial: of ContiguousSpace*
     char *eden, *from, *to, *old; // current space objects; from and to swap, read them anew (vm_spaces)
