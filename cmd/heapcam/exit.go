@@ -46,8 +46,8 @@ const (
 // made from it.
 var exitDocs = []struct{ code, meaning string }{
 	{"0", "Success."},
-	{"1", "The verb failed for a reason without a code of its own, such as a read error. `detach` and `record` also end " +
-		"so if the JVM does not confirm that the probe has stopped."},
+	{"1", "The verb failed for a reason without a code of its own, such as a read error. `detach` and `record` also " +
+		"end so if the JVM does not confirm that the probe has stopped."},
 	{"2", "A flag or an argument is wrong. `attach` and `record` also end so if heapcam already records the JVM, and " +
 		"`whatif` for sizes that it cannot predict."},
 	{"3", "There is no such JVM, recording, file, collection or agent, or the service does not run. An agent gives " +
