@@ -65,7 +65,7 @@ static inline struct centry *class_lookup(uint64_t word) {
 // Unloadings after which nobody looked for objects of the classes that died (tops.h) have numbers: the newest, and the
 // oldest that counts; none if that is above it. Whether a word of a class that died has been used again since the
 // newest, and whether that was so often that CLASS_PASTS types of it are not all.
-enum { CLASS_PASTS = 3 };
+enum { CLASS_PASTS = 8 };
 extern HIDDEN uint32_t unloading_no, unloading_first;
 extern HIDDEN bool class_reused, class_reused_often;
 // What the word named before, newest first: the type, and unloading_no when the word was used again; 0: none.
