@@ -49,7 +49,7 @@ func unpredictable(err error) (any, error) {
 	var size *whatif.SizeError
 	var factor *whatif.FactorError
 	for _, lack := range []error{whatif.ErrCollector, whatif.ErrNoConfig, whatif.ErrNoYoung, whatif.ErrImplausible,
-		lifetimes.ErrNoObjects, lifetimes.ErrNoCollections} {
+		lifetimes.ErrNoObjects, lifetimes.ErrNoCollections, lifetimes.ErrMemory} {
 		if errors.Is(err, lack) {
 			return &whatifReply{Why: err.Error()}, nil
 		}

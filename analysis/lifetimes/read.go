@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/internal/room"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -17,6 +18,10 @@ var (
 	ErrNoCollections = errors.New("the recording has no collection with object data after which the heap state is " +
 		"known: record for longer, or with a smaller young generation; heapcam report says if sync points are missing")
 )
+
+// ErrMemory says that the lifetimes of so many objects do not fit into memory.
+var ErrMemory = errors.New("the recording has more objects than the memory that is left can hold; cut a part of it " +
+	"with `heapcam pull NAME --last 5m -o FILE`, and read that")
 
 // ErrNoAddresses is the ErrNoObjects of collectors with which no depth has objects.
 var ErrNoAddresses error = noAddresses{}
@@ -31,7 +36,7 @@ func (noAddresses) Error() string {
 func (noAddresses) Unwrap() error { return ErrNoObjects }
 
 // Read replays all of r, which has read nothing yet, and gives the lifetimes. Its errors are those of the replay,
-// ErrNoObjects and ErrNoCollections.
+// ErrNoObjects, ErrNoCollections and ErrMemory.
 func Read(r *heap.Replay) (*Tape, error) {
 	b := newReader(r)
 	defer func() { r.OnEpoch = nil }()
@@ -44,6 +49,9 @@ func Read(r *heap.Replay) (*Tape, error) {
 			return nil, err
 		}
 		b.collection(c)
+		if !b.fits() {
+			return nil, ErrMemory
+		}
 	}
 	b.tail()
 	b.leaveOut()
@@ -80,6 +88,7 @@ type reader struct {
 	left     float64       // words of samples that are left out
 	moved    []arrival
 	old      trace.Range
+	looked   int // objects at the newest look at memory
 }
 
 // arrival is an object that has left its place and waits for the new one.
@@ -242,6 +251,25 @@ func (b *reader) group(typ uint32) *Group {
 		b.t.By[typ] = g
 	}
 	return g
+}
+
+const (
+	// firstLook is at how many objects Read looks for the first time how much memory is left; after that, when they are
+	// twice as many.
+	firstLook = 1 << 20
+	// perObject is what one takes, bytes, while the table of all grows.
+	perObject = 200
+)
+
+// fits says whether there is memory for as many objects again.
+func (b *reader) fits() bool {
+	n := len(b.t.Type)
+	if n < max(b.looked*2, firstLook) {
+		return true
+	}
+	b.looked = n
+	left := room.Left()
+	return left < 0 || left >= int64(n)*perObject
 }
 
 // add adds an object.
