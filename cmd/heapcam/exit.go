@@ -64,7 +64,7 @@ var exitDocs = []struct{ code, meaning string }{
 	{"9", "`leaks --fail-on-leak` found a leak, or the heap was full. `--fail-on-suspect` found a suspect, too."},
 	{"10", "There is no room: the disk is full, or all incidents together reach `--max-incidents-size`. `references` " +
 		"also ends so if the listing does not fit below `--max-trace-size`, or if it needs more memory than the " +
-		"JVM's cgroup or the system has left, `lifetimes` and `whatif` if they need more memory than is left."},
+		"JVM's cgroup or the system has left. `lifetimes` and `whatif` end so if they need more memory than is left."},
 	{"11", "`leaks` with one of these flags cannot tell whether the program leaks: the recording is too short or " +
 		"damaged, or lacks many samples. `lifetimes`, `drag` and `whatif` end so if the recording lacks what " +
 		"they need: objects, collections, uses, or the Serial, Parallel or G1 collector."},

@@ -6,8 +6,8 @@ import (
 )
 
 // TestUnloadBeside: a remark that unloads classes does not look for their objects in all of a large heap, which took
-// longer than all else of the pause. Objects of dead classes and of those that got their words are told apart all the
-// same: the replay equals the listings.
+// longer than all else of the pause. The probe still distinguishes objects of dead classes from those of classes that
+// got their words: the replay equals the listings.
 func TestUnloadBeside(t *testing.T) {
 	t.Parallel()
 	needReader(t)

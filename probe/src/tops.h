@@ -11,8 +11,8 @@
 #include "heapmap.h"
 
 bool tops_init(uint32_t regions);
-// Classes died. Objects of some that died earlier can no longer be told if it returns false: a listing has to leave
-// out what is dead, so that no walk meets it.
+// Classes died. false: the types of objects of some that died earlier are no longer known. A listing has to leave out
+// what is dead, so that no walk meets it.
 bool tops_note(const struct heapmap *m);
 void tops_drop(uint32_t region); // it was freed: what stands there from now on is new
 void tops_clear(void);           // everything was compacted
