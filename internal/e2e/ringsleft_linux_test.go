@@ -1,0 +1,99 @@
+package e2e
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/heapcam/heapcam/shmring"
+)
+
+// TestRingsLeft: a JVM makes no ring where many of ended JVMs wait for an agent, nor if the folder of its recording has
+// gone: nobody would read it, and it is memory.
+func TestRingsLeft(t *testing.T) {
+	t.Parallel()
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	var st syscall.Stat_t
+	if err := syscall.Stat("/proc/self/ns/pid", &st); err != nil {
+		t.Fatal(err)
+	}
+	header := make([]byte, 4096)
+	binary.LittleEndian.PutUint64(header[shmring.OffPIDNS:], st.Ino)
+	made := func(rings int) string {
+		dir := t.TempDir()
+		for i := range rings {
+			name := fmt.Sprintf("heapcam-%d-%d.ring", gone.Process.Pid, 1000+i)
+			if err := os.WriteFile(filepath.Join(dir, name), header, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	for _, c := range []struct {
+		dir, says string
+	}{
+		{made(15), ""},
+		{made(16), "holds 16 shared rings of JVMs that have ended"},
+		{filepath.Join(t.TempDir(), "heapcam-record-1-2-3"), "No such file or directory"},
+	} {
+		p := program{major: 17, gc: "Serial", heap: "32m", main: "Crowd", args: []string{"1", "1000"},
+			opts: []string{"-agentpath:" + probeLibrary(t) + "=dir=" + c.dir}}
+		r := p.plain(t)
+		if code := r.wait(t); code != 0 {
+			t.Errorf("%s: status %d", c.dir, code)
+		}
+		if errs := r.stderr.String(); !strings.Contains(errs, c.says) || c.says == "" && errs != "" {
+			t.Errorf("%s: the probe says %q, want %q", c.dir, errs, c.says)
+		}
+		for _, dir := range []string{c.dir, "/dev/shm"} {
+			left, err := filepath.Glob(filepath.Join(dir, fmt.Sprintf("heapcam-%d-*", r.cmd.Process.Pid)))
+			if err != nil || len(left) > 0 != (c.says == "" && dir == c.dir) {
+				t.Errorf("%s: rings in %s: %v %v", c.dir, dir, left, err)
+			}
+		}
+	}
+}
+
+// TestManyLoaders: with more class loaders than the probe's table has places at first, a pause does not search for each
+// of them in all of it.
+func TestManyLoaders(t *testing.T) {
+	t.Parallel()
+	needReader(t)
+	p := program{major: 17, gc: "Serial", heap: "400m", main: "ManyLoaders", args: []string{"75000", "600"},
+		opts: []string{"-Xmn40m"}, flags: []string{"--overhead-cpu", "0"}, limit: "64MiB"}
+	r := p.start(t)
+	r.finish(t)
+	rec := r.recorded(t)
+	verify(t, rec.dir, 1)
+	var report struct {
+		Collections []struct {
+			Kind  string  `json:"kind"`
+			Pause float64 `json:"pause_ns"`
+			Probe float64 `json:"probe_ns"`
+		} `json:"collections"`
+	}
+	out, _, _ := heapcam(t, "report", rec.dir, "--json")
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatal(err)
+	}
+	// of the newest ones, when all loaders are there: what the probe takes, times what the JVM takes
+	least, n := 1e9, 0
+	for _, c := range report.Collections[max(0, len(report.Collections)-8):] {
+		if c.Kind == "young" {
+			least, n = min(least, c.Probe/(c.Pause-c.Probe)), n+1
+		}
+	}
+	t.Logf("%d collections; of one the probe took %.2f times as long as the JVM", len(report.Collections), least)
+	if n < 3 || least > 10 { // 50 with a full table
+		t.Errorf("of each of the last %d the probe took at least %.2f times as long as the JVM", n, least)
+	}
+}
