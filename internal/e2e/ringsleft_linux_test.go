@@ -97,3 +97,23 @@ func TestManyLoaders(t *testing.T) {
 		t.Errorf("of each of the last %d the probe took at least %.2f times as long as the JVM", n, least)
 	}
 }
+
+// TestGroupAbove: a limit on memory of a control group above that of the JVM counts as one of its own.
+func TestGroupAbove(t *testing.T) {
+	t.Parallel()
+	g := newMemoryGroup(t, "heapcam-above")
+	below := g.child(t, "jvm")
+	p := program{major: 17, gc: "Serial", heap: "400m", main: "Crowd", args: []string{"1", "1000"},
+		flags: []string{"--sites", "exact"}, wrap: below.wrap}
+	for _, c := range []struct {
+		mib int64
+		off bool
+	}{{500, true}, {1500, false}} {
+		g.set(t, c.mib<<20)
+		r := p.start(t)
+		r.finish(t)
+		if off := strings.Contains(r.stderr.String(), "do not fit into the memory limit"); off != c.off {
+			t.Errorf("%d MiB: exact sites are off: %v, want %v\n%s", c.mib, off, c.off, r.stderr.String())
+		}
+	}
+}

@@ -119,12 +119,13 @@ static uint64_t left_of(bool v2, const char *group) {
     return !m || m >= 1ull << 60 ? UINT64_MAX : m > c ? m - c : 0;
 }
 
-// What the cgroup of this process has left, and those that it is in.
+// What the system, the cgroup of this process, and those that it is in have left.
 uint64_t os_memory_left(void) {
-    char b[4096];
+    char b[4096], *save = NULL;
+    content("/proc/meminfo", b, sizeof b);
+    const char *free_kb = strstr(b, "MemAvailable:");
+    uint64_t left = free_kb ? strtoull(free_kb + strlen("MemAvailable:"), NULL, 10) << 10 : UINT64_MAX;
     content("/proc/self/cgroup", b, sizeof b);
-    uint64_t left = UINT64_MAX;
-    char *save = NULL;
     for (char *line = strtok_r(b, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         char *path = strrchr(line, ':');
         bool v2 = !strncmp(line, "0::", 3);

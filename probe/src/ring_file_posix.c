@@ -97,7 +97,8 @@ static bool create_first(struct os_ring *r, ring_opener *open_file, const char *
         snprintf(r->path, sizeof r->path, "%s/heapcam-%d-%llu.ring", dirs[i], (int)getpid(), (unsigned long long)ticks);
         if (create_file(r, r->path, why)) return true;
         // The folder of one recording has gone, as its recorder has, which the JVM was too slow for.
-        if (errno == EEXIST || (errno == ENOENT && strstr(dirs[i], "/heapcam-r"))) return false;
+        const bool one = strstr(dirs[i], "/heapcam-run-") || strstr(dirs[i], "/heapcam-record-");
+        if (errno == EEXIST || (errno == ENOENT && one)) return false;
     }
     r->path[0] = 0;
     // It is lost when the JVM and the agent have both gone. Sealed: nobody can truncate it; holes can still be punched.
