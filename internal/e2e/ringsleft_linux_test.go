@@ -112,7 +112,7 @@ func TestGroupAbove(t *testing.T) {
 		g.set(t, c.mib<<20)
 		r := p.start(t)
 		r.finish(t)
-		if off := strings.Contains(r.stderr.String(), "do not fit into the memory limit"); off != c.off {
+		if off := strings.Contains(r.stderr.String(), "do not fit into the memory that is left"); off != c.off {
 			t.Errorf("%d MiB: exact sites are off: %v, want %v\n%s", c.mib, off, c.off, r.stderr.String())
 		}
 	}

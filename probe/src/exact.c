@@ -134,7 +134,8 @@ static const char *begin(JNIEnv *jni) {
     const uint64_t used = heap_in_use(jni), later = vm.max_heap > used ? vm.max_heap - used : 0;
     const uint64_t kept = KEPT_OF_CLASS * changed_classes(jni);
     if (os_memory_left() < later + vm.max_heap / 2 + kept)
-        return "the largest heap, half of it more, and 12 KiB for each loaded class do not fit into the memory limit";
+        return "the largest heap, half of it more, and 12 KiB for each loaded class do not fit into the memory that is "
+               "left";
     if (!loaders_begin(jni)) return "the JDK does not show how its class loaders work";
     struct shadow_place at;
     if (!shadow_init(&at)) return "not enough memory";

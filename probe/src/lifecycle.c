@@ -221,7 +221,8 @@ enum { ROOM = 24 }; // MiB: tables, the smallest ring, and what the JVM keeps fo
 static bool has_room(char why[HC_MAX_REASON]) {
     const uint64_t left = os_memory_left() >> 20;
     if (at_start || left >= ROOM) return true;
-    snprintf(why, HC_MAX_REASON, "its memory limit leaves %llu MiB, and recording may take %d MiB",
+    snprintf(why, HC_MAX_REASON,
+             "%llu MiB of memory are left (of its limit, or of the machine), and recording may take %d MiB",
              (unsigned long long)left, ROOM);
     return false;
 }
