@@ -128,7 +128,9 @@ struct centry *class_insert(char *klass, uint64_t word, uint32_t loader) {
         const uint32_t oldest = p->before[CLASS_PASTS - 1].number;
         class_reused = true;
         class_reused_often |= oldest >= unloading_first && oldest <= unloading_no;
-        memmove(&p->before[1], p->before, (CLASS_PASTS - 1) * sizeof *p->before);
+        struct class_past older[CLASS_PASTS - 1];
+        memcpy(older, p->before, sizeof older);
+        memcpy(&p->before[1], older, sizeof older);
         p->before[0] = (struct class_past){c->type & TYPE_MASK, unloading_no};
         if (!(c->type & TF_DEAD)) p->died = 0; // nobody saw it go
         atomic_store_explicit((_Atomic uint32_t *)&c->type,
