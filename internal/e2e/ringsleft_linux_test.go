@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -74,26 +73,9 @@ func TestManyLoaders(t *testing.T) {
 	r.finish(t)
 	rec := r.recorded(t)
 	verify(t, rec.dir, 1)
-	var report struct {
-		Collections []struct {
-			Kind  string  `json:"kind"`
-			Pause float64 `json:"pause_ns"`
-			Probe float64 `json:"probe_ns"`
-		} `json:"collections"`
-	}
-	out, _, _ := heapcam(t, "report", rec.dir, "--json")
-	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		t.Fatal(err)
-	}
-	// of the newest ones, when all loaders are there: what the probe takes, times what the JVM takes
-	least, n := 1e9, 0
-	for _, c := range report.Collections[max(0, len(report.Collections)-8):] {
-		if c.Kind == "young" {
-			least, n = min(least, c.Probe/(c.Pause-c.Probe)), n+1
-		}
-	}
-	t.Logf("%d collections; of one the probe took %.2f times as long as the JVM", len(report.Collections), least)
-	if n < 3 || least > 10 { // 50 with a full table
+	least, n := probeBeside(t, rec.dir, "young", 8) // when all loaders are there
+	t.Logf("%d of the newest 8 are young; of one the probe took %.2f times as long as the JVM", n, least)
+	if n < 3 || least > 10 { // 18 with a full table
 		t.Errorf("of each of the last %d the probe took at least %.2f times as long as the JVM", n, least)
 	}
 }

@@ -44,7 +44,7 @@ static uint64_t capacity_for(uint64_t heap, uint64_t epoch) {
     return n;
 }
 
-// It is memory taken from the application: no more than a twentieth of what its cgroup has left.
+// It is memory taken from the application: no more than a twentieth of what is left.
 static uint64_t affordable(uint64_t n) {
     uint64_t left = os_memory_left() / 20;
     while (n > left && n > FIRST_CAPACITY) n /= 2;
