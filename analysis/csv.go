@@ -36,6 +36,7 @@ func (d *DiffReport) WriteCSV(w io.Writer) error {
 		}
 		head = append(head, f+"_before", f+"_after")
 	}
+	head = append(head, "callers_drawn")
 	out := ui.NewCSV(w, head...)
 	var walk func(path []string, c *Change)
 	walk = func(path []string, c *Change) {
@@ -46,7 +47,7 @@ func (d *DiffReport) WriteCSV(w io.Writer) error {
 			}
 			row = append(row, x.Before.Value, x.After.Value)
 		}
-		out.Row(row...)
+		out.Row(append(row, c.Drawn)...)
 		for _, x := range c.Children {
 			walk(append(path[:len(path):len(path)], x.Key), x)
 		}

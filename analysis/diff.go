@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/classify/grouping"
 	"github.com/heapcam/heapcam/heap"
@@ -35,6 +36,11 @@ type Change struct {
 	// objects at the second of which the identity was lost in between: permanent or born
 	Unclear   uint64 `json:"unclear,omitempty"`
 	Estimated bool   `json:"estimated,omitempty"`
+	// Objects, of both collections together, that are in this group because their callers were drawn (recorded with
+	// --sites exact). Callers of what died are drawn among samples that died, and so on.
+	Drawn uint64 `json:"callers_drawn,omitempty"`
+	// Share of the objects with this innermost frame and drawn callers that is in this group.
+	Share float64 `json:"callers_share,omitempty"`
 	// garbage at the first collection; null: not known
 	DeadBefore *grouping.Dead `json:"dead_before,omitempty"`
 	// garbage at the second collection; null: not known
@@ -117,7 +123,9 @@ func Diff(r *heap.Replay, from, to uint64, by []classify.Classifier, filters []c
 	if d.bySpace && to >= heap.MaxMarked {
 		return nil, fmt.Errorf("collection %d: a diff by space reaches to collection %d", to, heap.MaxMarked-1)
 	}
-	c1, err := collection.At(r, from)
+	var callers sites.Callers
+	follow := func(*heap.Collection) { callers.Follow(&r.Cursor) }
+	c1, err := collection.AtWatched(r, from, follow)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +142,7 @@ func Diff(r *heap.Replay, from, to uint64, by []classify.Classifier, filters []c
 	}
 	c2 := c1
 	if to != from {
-		if c2, err = collection.At(r, to); err != nil {
+		if c2, err = collection.AtWatched(r, to, follow); err != nil {
 			return nil, err
 		}
 	}
@@ -142,16 +150,17 @@ func Diff(r *heap.Replay, from, to uint64, by []classify.Classifier, filters []c
 	if err != nil {
 		return nil, err
 	}
-	return d.report(r.View(), c1, c2, f1, f2)
+	return d.report(r.View(), c1, c2, f1, f2, callers.Frozen())
 }
 
 // DiffStates is Diff of two states of one recording that stand side by side; c1 is not the later one. Spaces ask for a
-// replay from one to the other: ErrMarks.
+// replay from one to the other: ErrMarks. from is as of DrawCallers.
 func DiffStates(
 	r1 *heap.View,
 	c1 *heap.Collection,
 	r2 *heap.View,
 	c2 *heap.Collection,
+	from *sites.Callers,
 	by []classify.Classifier,
 	filters []classify.Filter,
 ) (*DiffReport, error) {
@@ -171,7 +180,7 @@ func DiffStates(
 	if err = cmp.Or(err, err2); err != nil {
 		return nil, err
 	}
-	return d.report(r2, c1, c2, f1, f2)
+	return d.report(r2, c1, c2, f1, f2, from)
 }
 
 // differ is a diff that is being made.
@@ -217,7 +226,12 @@ func (d *differ) fold(r *heap.View, c *heap.Collection, from, to, flags uint64) 
 }
 
 // report makes the report. r is positioned after c2, f1 and f2 are the states.
-func (d *differ) report(r *heap.View, c1, c2 *heap.Collection, f1, f2 []heap.Folded) (*DiffReport, error) {
+func (d *differ) report(
+	r *heap.View,
+	c1, c2 *heap.Collection,
+	f1, f2 []heap.Folded,
+	from *sites.Callers,
+) (*DiffReport, error) {
 	w, _ := World(r, c2)
 	if d.bySpace {
 		w.Spaces = w.Spaces[:0]
@@ -226,7 +240,10 @@ func (d *differ) report(r *heap.View, c1, c2 *heap.Collection, f1, f2 []heap.Fol
 			w.Spaces = append(w.Spaces, classify.Space{Name: name, Kind: kind})
 		}
 	}
-	ts, strata := match(r, f1, f2, c1.GC)
+	if d.attrs&classify.AttrSite == 0 {
+		from = nil
+	}
+	ts, strata := match(r, f1, f2, c1.GC, from)
 	for i := range ts {
 		ts[i].GC = c2.GC
 		if ts[i].Part == partDied {
@@ -279,7 +296,7 @@ func (d *DiffReport) change(n *grouping.Node, ts []classify.Tuple, strata map[si
 	objects, bytes, unclear := unmatchedOf(below, ts, strata)
 	ofObjects := func(f *grouping.Figure) Range { return Range{f.Objects, f.ObjLow, f.ObjHigh} }
 	ofBytes := func(f *grouping.Figure) Range { return Range{f.Bytes, f.BytesLow, f.BytesHigh} }
-	c := &Change{Key: n.Key, Unclear: uint64(unclear),
+	c := &Change{Key: n.Key, Unclear: uint64(unclear), Drawn: n.Drawn, Share: n.Share,
 		Objects: d.changes(parts, &was, &now, ofObjects, objects),
 		Bytes:   d.changes(parts, &was, &now, ofBytes, bytes)}
 	for _, p := range parts {

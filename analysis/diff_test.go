@@ -256,9 +256,9 @@ func TestAgesAfterLoss(t *testing.T) {
 	for relisted, want := range map[uint64][2]uint64{6: {5, 19}, 2: {2, 16}} {
 		r := &heap.View{Relisted: relisted}
 		each, _ := match(r, []heap.Folded{folded(2, true, 17), folded(3, false, 2)},
-			[]heap.Folded{folded(2, true, 3), folded(3, true, 2)}, 5)
+			[]heap.Folded{folded(2, true, 3), folded(3, true, 2)}, 5, nil)
 		eras, _ := match(r, []heap.Folded{folded(3, true, 17), folded(3, false, 2)},
-			[]heap.Folded{folded(3, true, 5)}, 5)
+			[]heap.Folded{folded(3, true, 5)}, 5, nil)
 		count := func(ts []classify.Tuple, part uint8) (n uint64) {
 			for _, t := range ts {
 				if t.Part == part {

@@ -2,9 +2,12 @@ package analysis
 
 import (
 	"math"
+	"slices"
 
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/heap/samples"
 )
 
 // foldSpaces makes kinds of spaces of spaces and regions: Space is the kind then.
@@ -88,18 +91,26 @@ func (p *samplePlaces) of(id uint64) int32 {
 }
 
 // match takes the states apart. What was born up to from and lives in the second is permanent, whatever its place; of
-// each diffStratum that leaves what died, exactly unless identity was lost.
-func match(r *heap.View, f1, f2 []heap.Folded, from uint64) ([]classify.Tuple, map[sizeKey]*diffStratum) {
+// each diffStratum that leaves what died, exactly unless identity was lost. Callers are drawn from callers, if any.
+func match(
+	r *heap.View,
+	f1, f2 []heap.Folded,
+	from uint64,
+	callers *sites.Callers,
+) ([]classify.Tuple, map[sizeKey]*diffStratum) {
 	m := newMatching(f1)
 	m.relisted = r.Relisted > from
+	if callers != nil {
+		m.draw(r, f2, callers)
+	}
 	m.out = make([]classify.Tuple, 0, len(f2)+len(f2)/8)
 	for i := range f2 {
 		f := &f2[i]
 		switch {
 		case f.Sampled:
-			m.sampled(f)
+			m.sampled(f, from)
 		case uint64(f.Birth) <= from:
-			m.old(f)
+			m.old(f, f.Objects, nil)
 		case f.AtLeast:
 			m.stratum(f).unclear += float64(f.Objects)
 			m.add(f, partUnclear, f.Objects, f.Samples)
@@ -126,6 +137,44 @@ type matching struct {
 	out    []classify.Tuple
 	// identities were lost between the states
 	relisted bool
+
+	symbols *heap.Symbols
+	callers [numParts]*sites.Callers // by part, for objects whose innermost frame alone is known; nil: none is drawn
+}
+
+// draw prepares that callers are drawn for objects of both states: for what died among samples that died, and so on. A
+// caller all of whose objects died has no others then. r is the second state, f2.
+func (m *matching) draw(r *heap.View, f2 []heap.Folded, from *sites.Callers) {
+	m.symbols = r.Symbols
+	var was, now, died, kept, born []*heap.Sample
+	for i := range m.f1 {
+		for _, s := range m.f1[i].Samples {
+			if was = append(was, s); r.Sample(s.ID) == nil {
+				died = append(died, s)
+			}
+		}
+	}
+	for i := range f2 {
+		for _, s := range f2[i].Samples {
+			if now = append(now, s); m.there.of(s.ID) >= 0 {
+				kept = append(kept, s)
+			} else {
+				born = append(born, s)
+			}
+		}
+	}
+	first := from.Among(r.Symbols, slices.Values(was))
+	second := from.Among(r.Symbols, slices.Values(now))
+	m.callers = [numParts]*sites.Callers{
+		partDied:      first.Among(r.Symbols, slices.Values(died)),
+		partPermanent: second.Among(r.Symbols, slices.Values(kept)),
+		partLoose:     second.Among(r.Symbols, slices.Values(kept)),
+		partBorn:      second.Among(r.Symbols, slices.Values(born)),
+		partUnclear:   second,
+	}
+	if m.relisted { // what has lost its site may live
+		m.callers[partDied] = first
+	}
 }
 
 // matchKey is what an object without a sample keeps from one state to the other.
@@ -162,28 +211,56 @@ func (m *matching) stratum(f *heap.Folded) *diffStratum {
 	return s
 }
 
-// add gives some objects of f to a part.
+// add gives some objects of f to a part. Those with drawn callers are tuples of their own.
 func (m *matching) add(f *heap.Folded, part uint8, objects uint64, samples []*heap.Sample) {
 	t := classify.Tuple{Type: f.Type, Length: f.Length, Size: f.Words * 8, Birth: f.Birth, AtLeast: f.AtLeast,
-		Space: f.Space, Objects: objects, Bytes: objects * f.Words * 8, Sampled: f.Sampled, Frame: f.Frame,
-		Thread: f.Thread, Part: part}
-	for _, s := range samples {
-		t.WObjects.Add(1, s.Weight)
-		t.WBytes.Add(float64(s.Size), s.Weight)
-	}
+		Space: f.Space, Sampled: f.Sampled, Frame: f.Frame, Thread: f.Thread, Part: part}
+	at := len(m.out)
 	m.out = append(m.out, t)
+	var by map[uint64]int // by stack
+	for _, s := range samples {
+		to, frame := at, m.callers[part].Of(m.symbols, s.Frame, s.ID)
+		if frame != s.Frame {
+			var ok bool
+			if to, ok = by[frame]; !ok {
+				if by == nil {
+					by = map[uint64]int{}
+				}
+				to = len(m.out)
+				by[frame], t.Frame, t.Drawn = to, frame, true
+				m.out = append(m.out, t)
+			}
+		}
+		count(&m.out[to], f.Words*8, s)
+		objects -= min(objects, 1)
+	}
+	own := &m.out[at]
+	own.Objects += objects
+	own.Bytes += objects * f.Words * 8
+	if own.Objects == 0 {
+		m.out = slices.Delete(m.out, at, at+1)
+	}
 }
 
-// sampled takes in objects of the second state that are sampled: their identity is never lost.
-func (m *matching) sampled(f *heap.Folded) {
-	var old, fresh []*heap.Sample
+// sampled takes in objects of the second state that are sampled: their identity is never lost. An object that got its
+// site between the states, by a repeated listing or from its hash, is as one without a sample.
+func (m *matching) sampled(f *heap.Folded, from uint64) {
+	var old, fresh, late []*heap.Sample
 	for _, s := range f.Samples {
 		if i := m.there.of(s.ID); i >= 0 {
 			m.left[i] -= min(m.left[i], 1)
 			old = append(old, s)
+		} else if samples.Sited(s.ID) && (uint64(f.Birth) <= from || f.AtLeast) {
+			late = append(late, s)
 		} else {
 			fresh = append(fresh, s)
 		}
+	}
+	if n := uint64(len(late)); n > 0 && uint64(f.Birth) <= from {
+		m.old(f, n, late)
+	} else if n > 0 {
+		m.stratum(f).unclear += float64(n)
+		m.add(f, partUnclear, n, late)
 	}
 	if n := uint64(len(old)); n > 0 {
 		m.add(f, partPermanent, n, old)
@@ -194,20 +271,21 @@ func (m *matching) sampled(f *heap.Folded) {
 }
 
 // old takes in objects of the second state that were there in the first, or are said to have been. A lower bound of the
-// age says which they were only if it is as old as the first state.
-func (m *matching) old(f *heap.Folded) {
+// age says which they were only if it is as old as the first state. They are n of f, with these samples or none.
+func (m *matching) old(f *heap.Folded, all uint64, samples []*heap.Sample) {
 	k, ok := m.was[matchKeyOf(f)]
 	if !ok || f.AtLeast && m.relisted {
 		k = int32(len(m.f1))
 	}
-	n := min(m.left[k], f.Objects)
+	n := min(m.left[k], all)
 	m.left[k] -= n
-	m.stratum(f).loose += float64(f.Objects - n)
+	m.stratum(f).loose += float64(all - n)
+	known := min(n, uint64(len(samples)))
 	if n > 0 {
-		m.add(f, partPermanent, n, nil)
+		m.add(f, partPermanent, n, samples[:known])
 	}
-	if n < f.Objects {
-		m.add(f, partLoose, f.Objects-n, nil)
+	if n < all {
+		m.add(f, partLoose, all-n, samples[known:])
 	}
 }
 

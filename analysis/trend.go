@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/heapcam/heapcam/analysis/collection"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/classify/grouping"
@@ -49,6 +50,15 @@ type TrendRow struct {
 	Slope   *Slope   `json:"slope,omitempty"`
 	Objects []uint64 `json:"objects"`
 	Bytes   []uint64 `json:"bytes"`
+	// Objects that are in this group because their callers were drawn (recorded with --sites exact), after each
+	// collection; absent: none is.
+	Drawn []uint64 `json:"callers_drawn,omitempty"`
+	// Share of the objects with drawn callers that is in this group, after the newest collection with any.
+	Share float64 `json:"callers_share,omitempty"`
+	// Least bytes then: the bounds allow any other callers.
+	Low *uint64 `json:"drawn_low,omitempty"`
+	// Most bytes then.
+	High *uint64 `json:"drawn_high,omitempty"`
 }
 
 // Slope is the median of the slopes between all pairs of points (Sen), bytes per second, with its 95 % interval. If the
@@ -101,11 +111,19 @@ func TrendWithin(
 	if err != nil {
 		return nil, err
 	}
+	by, filters := again()
+	a, _ := classify.Needs(by, filters)
+	var callers sites.Callers
 	return t.report(collection.Each(r, func(c *heap.Collection) bool {
+		callers.Follow(&r.Cursor)
 		if c.Known && !within(collection.Wall(r.Symbols, c.End())) {
 			return true
 		}
-		return t.group(r.View(), c, again)
+		var from *sites.Callers
+		if c.Known && a&classify.AttrSite != 0 {
+			from = callers.Frozen()
+		}
+		return t.group(r.View(), c, from, again)
 	}), most)
 }
 
@@ -116,9 +134,10 @@ func needsRefs(by []classify.Classifier, filters []classify.Filter) bool {
 
 // TrendStates is Trend of the states that each passes to its function, in order, until the function returns false. All
 // states share their names and samples. So a classifier that looks only at types and samples is asked once for each of
-// them, and not once for each state.
+// them, and not once for each state. from is as of DrawCallers: with it each state is grouped alone.
 func TrendStates(
 	samples *heap.Sampling,
+	from *sites.Callers,
 	each func(func(*heap.View, *heap.Collection) bool) error,
 	again func() ([]classify.Classifier, []classify.Filter),
 	most int,
@@ -127,15 +146,16 @@ func TrendStates(
 	if err != nil {
 		return nil, err
 	}
-	if by, filters := again(); grouping.Outlines(by, filters) {
+	by, filters := again()
+	a, _ := classify.Needs(by, filters)
+	if alone := from != nil && a&classify.AttrSite != 0; !alone && grouping.Outlines(by, filters) {
 		t.outline, t.sampling = grouping.NewOutline(by, filters), samples
-		a, _ := classify.Needs(by, filters)
 		t.sites = a&classify.AttrSite != 0
 	}
 	if t.outline != nil {
 		return t.report(t.outlined(each), most)
 	}
-	return t.report(each(func(r *heap.View, c *heap.Collection) bool { return t.group(r, c, again) }), most)
+	return t.report(each(func(r *heap.View, c *heap.Collection) bool { return t.group(r, c, from, again) }), most)
 }
 
 // outlined takes in all states by the outline: one is summed up while the groups of the one before are counted.
@@ -211,10 +231,11 @@ func newTrend(by []classify.Classifier, filters []classify.Filter) (*trending, e
 	return &trending{rep: rep, rows: map[string]*TrendRow{}}, nil
 }
 
-// group takes in a state.
+// group takes in a state. from is as of DrawCallers.
 func (t *trending) group(
 	r *heap.View,
 	c *heap.Collection,
+	from *sites.Callers,
 	again func() ([]classify.Classifier, []classify.Filter),
 ) bool {
 	if !c.Known {
@@ -223,6 +244,7 @@ func (t *trending) group(
 	}
 	by, filters := again()
 	w, spaces := World(r, c)
+	DrawCallers(w, r, from)
 	g, err := Group(r, c, w, spaces, by, filters)
 	if err != nil {
 		t.failed = fmt.Errorf("collection %d: %w", c.GC, err)
@@ -242,6 +264,7 @@ func (t *trending) group(
 			t.rows[id] = row
 		}
 		t.add(row, c, x.Objects, x.Bytes, x.Estimated)
+		row.draw(x, len(row.Bytes))
 		return true
 	})
 	return t.failed == nil
@@ -355,10 +378,22 @@ func (t *trending) add(row *TrendRow, c *heap.Collection, objects, bytes uint64,
 	}
 }
 
+// draw takes in how many objects of a group have drawn callers after the newest of so many collections.
+func (r *TrendRow) draw(x *grouping.Node, collections int) {
+	if x.Drawn == 0 {
+		return
+	}
+	r.Drawn = append(append(r.Drawn, make([]uint64, collections-1-len(r.Drawn))...), x.Drawn)
+	r.Share, r.Low, r.High = x.Share, x.BytesLow, x.BytesHigh
+}
+
 // fill makes n points of a row, 0 where there were none.
 func (r *TrendRow) fill(n int) {
 	for len(r.Bytes) < n {
 		r.Bytes, r.Objects = append(r.Bytes, 0), append(r.Objects, 0)
+	}
+	if r.Drawn != nil {
+		r.Drawn = append(r.Drawn, make([]uint64, n-len(r.Drawn))...)
 	}
 }
 

@@ -155,7 +155,7 @@ func TestTrendStates(t *testing.T) {
 		}
 		want.Unknown -= unknown
 		for range 2 { // the second time samples are known
-			got, err := TrendStates(samples, func(f func(*heap.View, *heap.Collection) bool) error {
+			got, err := TrendStates(samples, nil, func(f func(*heap.View, *heap.Collection) bool) error {
 				for _, k := range kept {
 					if !f(k.View(names, lives), k.At()) {
 						break

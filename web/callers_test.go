@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis"
+	"github.com/heapcam/heapcam/analysis/analysistest/sitedtest"
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/classify/grouping"
@@ -16,86 +17,6 @@ import (
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
-
-// exactFrame is the innermost frame of all objects of sitedBlocks, without callers. The two stacks behind it have some.
-const exactFrame, drawnStack = 1 << 20, 1<<20 + 1
-
-// sitedBlocks gives the blocks of a recording with `--sites exact`: the bytecode has told one innermost frame of all
-// objects that were born in a young collection and have no sample. All samples end in this frame. It has two callers,
-// and the first has about three of four samples.
-func sitedBlocks(t *testing.T, bs []trace.Block) (out []trace.Block) {
-	t.Helper()
-	born := unsampled(t, bs)
-	defined := false
-	for _, b := range bs {
-		switch b.Kind {
-		case trace.KindDefs:
-			d, err := trace.DecodeDefs(b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(d.Methods) < 3 || defined {
-				break
-			}
-			defined = true
-			d.Frames = append(d.Frames, trace.Frame{ID: exactFrame, Method: d.Methods[0].ID, BCI: 3})
-			for i := range uint64(2) {
-				d.Frames = append(d.Frames, trace.Frame{ID: drawnStack + 2*i + 1, Method: d.Methods[1+i].ID, BCI: 3},
-					trace.Frame{ID: drawnStack + 2*i, Parent: drawnStack + 2*i + 1, Method: d.Methods[0].ID, BCI: 3})
-			}
-			b = encoded(b, trace.EncodeDefs(d))
-		case trace.KindSamples:
-			samples, err := trace.DecodeSamples(b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range samples {
-				if samples[i].Frame = drawnStack; samples[i].ID%4 == 0 {
-					samples[i].Frame = drawnStack + 2
-				}
-			}
-			b = encoded(b, trace.EncodeSamples(samples))
-		case trace.KindEpoch:
-			e, err := trace.DecodeEpoch(b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, at := range born[e.Pause.GC] {
-				e.Sited = append(e.Sited, trace.SitedAddr{Addr: at, Frame: exactFrame})
-			}
-			b = encoded(b, trace.EncodeEpoch(e))
-		}
-		out = append(out, b)
-	}
-	return out
-}
-
-// encoded gives b with another content.
-func encoded(b, with trace.Block) trace.Block {
-	b.Payload, b.Version = with.Payload, with.Version
-	return b
-}
-
-// unsampled gives the addresses of the objects without a sample that were born in each young collection.
-func unsampled(t *testing.T, bs []trace.Block) map[uint64][]uint64 {
-	r := heap.NewReplay(&blocks{slices.Clone(bs)})
-	born := map[uint64][]uint64{}
-	err := collection.Each(r, func(c *heap.Collection) bool {
-		if c.Known && c.Kind == trace.PauseYoung {
-			r.State.Each(func(o heap.Object) bool {
-				if o.Sample == 0 && uint64(o.Birth) == c.GC {
-					born[c.GC] = append(born[c.GC], o.Addr)
-				}
-				return true
-			})
-		}
-		return true
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return born
-}
 
 // DrawnOf is drawnOf for tests in a browser.
 var DrawnOf = drawnOf
@@ -107,7 +28,7 @@ func drawnOf(t *testing.T) (*Server, []trace.Block) {
 	for i := range 30 {
 		bs = append(bs, m.Step(i%7 == 0).Blocks...)
 	}
-	bs = sitedBlocks(t, append(bs, m.End()))
+	bs = sitedtest.Blocks(t, append(bs, m.End()))
 	s := New(Config{Title: "drawn", Open: func(func(done, total int64)) (*Input, error) {
 		return &Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
 	}, OpenFrom: func(uint64) (*Input, error) {
@@ -153,7 +74,7 @@ func TestCallersDrawn(t *testing.T) {
 	if !maps.Equal(rows(all), rows(want.Tree)) {
 		t.Error("the viewer has other groups than heapcam group")
 	}
-	helper := sites.Stack(r.Symbols, drawnStack, 2)
+	helper := sites.Stack(r.Symbols, sitedtest.DrawnStack, 2)
 	n := want.Tree.FindPath(helper[0].String(), "/")
 	if n == nil || n.Drawn > 0 || len(n.Children) < 2 {
 		t.Fatalf("%+v", n)

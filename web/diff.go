@@ -90,7 +90,7 @@ func (s *Server) diffStates(
 	if a.c.GC > b.c.GC {
 		a, b = b, a
 	}
-	rep, err := analysis.DiffStates(a.r, a.c, b.r, b.c, by, filters)
+	rep, err := analysis.DiffStates(a.r, a.c, b.r, b.c, b.callers, by, filters)
 	if err != nil {
 		return nil, badRequest{inField{"by", err}}
 	}

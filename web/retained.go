@@ -82,7 +82,7 @@ func (s *Server) labelled(ctx context.Context, st *state, a classify.Attr) (*sta
 	view, world := *st.r, *st.world
 	view.Labelled(labels)
 	world.Refs = refs
-	return &state{fmt.Sprint(st.key, "\x00", h.About.Number), &view, st.c, &world, st.spaces}, nil
+	return &state{fmt.Sprint(st.key, "\x00", h.About.Number), &view, st.c, &world, st.spaces, st.callers}, nil
 }
 
 // noListing is the answer where the recording has no reference listing.

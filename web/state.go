@@ -40,6 +40,8 @@ type state struct {
 	c      *heap.Collection
 	world  *classify.World
 	spaces []heap.SpaceAt
+	// as of analysis.DrawCallers
+	callers *sites.Callers
 }
 
 // detail says which properties of its objects a state must hold.
@@ -96,7 +98,8 @@ func (d *data) state(ctx context.Context, key, ref string, what detail) (*state,
 		return nil, err
 	}
 	st.world, st.spaces = analysis.World(st.r, st.c)
-	analysis.DrawCallers(st.world, st.r, callers.Frozen())
+	st.callers = callers.Frozen()
+	analysis.DrawCallers(st.world, st.r, st.callers)
 	return st, nil
 }
 

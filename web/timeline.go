@@ -282,6 +282,7 @@ func (t *timeline) state(ctx context.Context, ref string, what detail) (*state, 
 	st.r = r.View()
 	st.world, st.spaces = analysis.World(st.r, st.c)
 	st.world.Share(&t.world)
+	st.callers = callers
 	analysis.DrawCallers(st.world, st.r, callers)
 	return st, nil
 }
@@ -318,6 +319,7 @@ func (t *timeline) stateOf(k heap.AnySnapshot) *state {
 	st := &state{r: k.View(names, &t.lives), c: k.At()}
 	st.world, st.spaces = analysis.World(st.r, st.c)
 	st.world.Share(&t.world)
+	st.callers = callers
 	analysis.DrawCallers(st.world, st.r, callers)
 	return st
 }
@@ -352,10 +354,11 @@ func (t *timeline) trend(
 	kept, unknown := t.some(what, in)
 	t.mu.Lock()
 	samples := t.samples
+	_, callers := t.named()
 	t.mu.Unlock()
 	report := t.d.s.hub.progress("Computing the trends", "collections")
 	defer report(1, 1)
-	rep, err := analysis.TrendStates(samples, func(f func(*heap.View, *heap.Collection) bool) error {
+	rep, err := analysis.TrendStates(samples, callers, func(f func(*heap.View, *heap.Collection) bool) error {
 		for i, k := range kept {
 			if ctx.Err() != nil {
 				return ctx.Err()

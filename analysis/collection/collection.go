@@ -210,7 +210,7 @@ func OpenWatched[R heap.Reader](
 	var c *heap.Collection
 	err := Locate(ref, ref, count, open, func(gc, _ uint64) (err error) {
 		r := open()
-		c, err = at(r, gc, watch(&r.Cursor))
+		c, err = AtWatched(r, gc, watch(&r.Cursor))
 		v = r.View()
 		return err
 	})
@@ -261,7 +261,7 @@ func OpenTypes[R heap.Reader](
 	}
 	r := count()
 	var since SinceSweep
-	c, err := at(r, gc, since.Of(r))
+	c, err := AtWatched(r, gc, since.Of(r))
 	if Counts(r) && (heap.Unsure(r) || since.Swept) {
 		r := open()
 		c, err = At(r, gc)
@@ -273,10 +273,11 @@ func OpenTypes[R heap.Reader](
 // At replays r up to and with collection gc. Its error is ErrNotThere if the recording does not hold it or its state is
 // not known.
 func At(r heap.Reader, gc uint64) (*heap.Collection, error) {
-	return at(r, gc, func(*heap.Collection) {})
+	return AtWatched(r, gc, func(*heap.Collection) {})
 }
 
-func at(r heap.Reader, gc uint64, each func(*heap.Collection)) (*heap.Collection, error) {
+// AtWatched is At that calls each for every collection up to gc.
+func AtWatched(r heap.Reader, gc uint64, each func(*heap.Collection)) (*heap.Collection, error) {
 	var complete uint64
 	var at *heap.Collection
 	if err := Each(r, func(c *heap.Collection) bool {

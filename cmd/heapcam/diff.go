@@ -41,7 +41,8 @@ Addresses change with each collection, so you cannot group by them here. Groupin
 here, not single regions. For objects that died, age and space are those at the first collection; for all others,
 those at the second. A full collection in between can hide whether an object is old or new. The figures of such
 objects are ranges, shown as LOW–HIGH. If references were listed after the second collection, the verb shows which part
-of it is garbage. Figures below allocation sites are estimates, as in ` + "`heapcam group`" + `.
+of it is garbage. Figures below allocation sites are estimates, as in ` + "`heapcam group`" + `, and callers are drawn
+as there: of objects that died among samples that died, and so on.
 
 With two recordings, from before and after a change of the program, the verb compares how fast live bytes grow: by
 allocation site, by time, and by allocated bytes. It matches sites by their methods, so lines may move. The output
@@ -246,8 +247,15 @@ func (o *diffOptions) write(w io.Writer, d *analysis.DiffReport) {
 	if d.Tree.DeadAfter != nil {
 		legend += " GARBAGE: what nothing keeps alive at the second, but was not collected yet."
 	}
+	if drawn(d.Tree) {
+		legend += " " + drawnLegend + " Callers of what died are as in samples that died, " +
+			"and so on. --json and --csv have bounds."
+	}
 	ui.Paragraph(w, "", 0, legend)
 }
+
+// drawn says whether callers of an object were drawn.
+func drawn(c *analysis.Change) bool { return c.Drawn > 0 || slices.ContainsFunc(c.Children, drawn) }
 
 // mayFill is said of figures that may have fillers in them.
 const mayFill = ui.Flow("int[] and java.lang.Object are upper bounds: G1 of this JDK fills gaps with such objects.")
@@ -295,8 +303,12 @@ func (o *diffOptions) print(t *ui.Columns, c *analysis.Change, depth int, estima
 	// What is left beside an estimate, as of no known site, is one as well.
 	estimated = estimated || slices.ContainsFunc(c.Children, isEstimate)
 	below := map[bool]string{true: "~"}[estimated]
-	name := ui.Sprintf("%s%s", indent, c.Key) + fillerMark(c.Key)
-	figures := []any{bounds(mark, c.Bytes.Died), bounds(mark, c.Bytes.Permanent), bounds(mark, c.Bytes.Born),
+	name := ui.Sprintf("%s%s", indent, c.Key) + fillerMark(c.Key) + drawnMark(c.Drawn, c.Share)
+	shown := bounds
+	if c.Drawn > 0 { // they may be none or all, which says less than their share
+		shown = func(mark string, r analysis.Range) string { return mark + ui.Bytes(r.Value) }
+	}
+	figures := []any{shown(mark, c.Bytes.Died), shown(mark, c.Bytes.Permanent), shown(mark, c.Bytes.Born),
 		mark + signed(c.Net())}
 	if o.apart {
 		dead := ""

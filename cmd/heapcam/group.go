@@ -310,10 +310,13 @@ func groupNotes(w io.Writer, g *analysis.Grouping, garbage bool) {
 	}
 	if g.Drawn() {
 		ui.Fprintf(w, "\n")
-		ui.Paragraph(w, "", 0, "callers drawn: the innermost frame is exact; the callers are as in live samples "+
-			"that end there. The percentage is the share of the objects with this frame.")
+		ui.Paragraph(w, "", 0, drawnLegend)
 	}
 }
+
+// drawnLegend explains drawnMark.
+const drawnLegend = ui.Flow("callers drawn: the innermost frame is exact; the callers are as in live samples " +
+	"that end there. The percentage is the share of the objects with this frame.")
 
 // collectionName names a collection by heapcam's number and the JVM log's.
 func collectionName(gc, jvm uint64, at time.Time) string {
@@ -348,20 +351,21 @@ func (o *groupOptions) table(w io.Writer, root *grouping.Node) {
 			indent = ui.Text(strings.Repeat("  ", len(path)-1) + "• ")
 		}
 		ui.Beside(w, ui.Sprintf("%12s  %11s  %s%8s  %s", mark+strconv.FormatUint(n.Objects, 10), mark+ui.Bytes(n.Bytes),
-			dead(n.Dead), ui.Part(n.Bytes, all), indent), ui.Sprintf("%s", n.Key)+fillerMark(n.Key)+drawnMark(n))
+			dead(n.Dead), ui.Part(n.Bytes, all), indent),
+			ui.Sprintf("%s", n.Key)+fillerMark(n.Key)+drawnMark(n.Drawn, n.Share))
 		return o.depth == 0 || len(path) < o.depth
 	})
 }
 
 // drawnMark says that objects are in a group because their callers were drawn, and with which share.
-func drawnMark(n *grouping.Node) ui.Text {
-	if n.Drawn == 0 {
+func drawnMark(drawn uint64, share float64) ui.Text {
+	if drawn == 0 {
 		return ""
 	}
-	if n.Share == 0 { // of several groups that were combined
+	if share == 0 { // of several groups that were combined
 		return "  (callers drawn)"
 	}
-	return ui.Sprintf("  (callers drawn: %s)", ui.Share(n.Share))
+	return ui.Sprintf("  (callers drawn: %s)", ui.Share(share))
 }
 
 // printList lists the objects of the node at o.list.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,8 @@ func newTrendCmd() *cobra.Command {
 		Long: `Use it to see which part of the heap grows. The verb groups the heap after every collection. It shows the
 groups that changed most, each with its curve. First come those that change steadily, the fastest first: PER SECOND is
 the median slope. It is - where its 95 % interval contains 0, and where it contradicts CHANGE. Then come the largest
-changes from the first collection to the last one. ` + groupingHelp + `
+changes from the first collection to the last one. Callers of exact sites are drawn as in ` + "`heapcam group`" + `,
+after each collection. ` + groupingHelp + `
 
 With --survival it shows, by type and by site, which share of the objects survives 1, 2, 4, 8 and 16 collections. It
 also names the sites of which nearly all objects reach old space. Young collections copy these objects in vain; the
@@ -129,12 +131,16 @@ func printTrend(w io.Writer, t *analysis.TrendReport) {
 			mark = "~"
 		}
 		c.Row(mark+ui.Bytes(r.First), mark+ui.Bytes(r.Last), mark+signed(int64(r.Last)-int64(r.First)),
-			perSecond(&r, mark),
-			ui.Text(r.Spark(16)), groupPath(r.Path))
+			perSecond(&r, mark), ui.Text(r.Spark(16)),
+			groupPath(r.Path)+drawnMark(uint64(len(r.Drawn)), r.Share))
 	}
 	c.Write(w)
 	if t.Left > 0 {
 		ui.Fprintf(w, "%d more groups; --top 0 shows all\n", t.Left)
+	}
+	if slices.ContainsFunc(t.Rows, func(r analysis.TrendRow) bool { return r.Drawn != nil }) {
+		ui.Fprintf(w, "\n")
+		ui.Paragraph(w, "", 0, drawnLegend+" It is that after the last collection; --json has bounds.")
 	}
 }
 
@@ -171,11 +177,15 @@ func fillerMark(class string) ui.Text {
 }
 
 func trendCSV(w io.Writer, t *analysis.TrendReport) error {
-	out := ui.NewCSV(w, "gc", "jvm_gc", "time", "path", "estimated", "objects", "bytes")
+	out := ui.NewCSV(w, "gc", "jvm_gc", "time", "path", "estimated", "objects", "bytes", "callers_drawn")
 	for _, r := range t.Rows {
 		for i, p := range t.Collections {
+			drawn := uint64(0)
+			if r.Drawn != nil {
+				drawn = r.Drawn[i]
+			}
 			out.Row(p.GC, p.JVMGC, p.Time.Format("2006-01-02T15:04:05.000Z07:00"), strings.Join(r.Path, " / "),
-				r.Estimated, r.Objects[i], r.Bytes[i])
+				r.Estimated, r.Objects[i], r.Bytes[i], drawn)
 		}
 	}
 	return out.Flush()
