@@ -87,7 +87,7 @@ func FuzzDamaged(f *testing.F) {
 		r := fresh()
 		if _, err := collection.Points(r); err == nil {
 			// zeros take as long as they are many
-			if h, err := export.NewHprof(r.View()); err == nil && h.Bytes < 1<<26 {
+			if h, err := export.NewHprof(r.View(), nil); err == nil && h.Bytes < 1<<26 {
 				if err := h.Write(context.Background(), io.Discard); err != nil {
 					t.Fatal(err)
 				}

@@ -34,7 +34,7 @@ func TestTables(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return State(context.Background(), w, format, r, c)
+		return State(context.Background(), w, format, r, c, nil)
 	})
 	sameRows[SampleRow](t, "samples", func(w io.Writer, format string) error {
 		return Samples(context.Background(), w, format, open())

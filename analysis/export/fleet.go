@@ -43,6 +43,7 @@ func (p *Profile) Sites(ctx context.Context, w io.Writer, format string) error {
 		}
 		row.AllocObjects, row.AllocBytes = uint64(round(v.alloc[0])), uint64(round(v.alloc[1]))
 		row.Objects, row.Bytes = uint64(round(v.live[0])), uint64(round(v.live[1]))
+		row.Drawn = uint64(round(v.drawn[0]))
 		if err := cmp.Or(t.put(row), ctx.Err()); err != nil {
 			return err
 		}
@@ -89,9 +90,13 @@ func Leaks(w io.Writer, format string, l *leak.Report, r *heap.Cursor) error {
 	to := collection.Wall(r.Symbols, last).UnixMilli()
 	for i := range l.Verdicts {
 		v := &l.Verdicts[i]
+		siteID, stack, share := v.SiteID, v.Site, 0.0
+		if c := v.Callers; c != nil { // as in the table "sites"
+			siteID, stack, share = sites.ID(v.Class, c.Stack), c.Stack, c.Share
+		}
 		if err := t.put(LeakRow{Whose: who, TimeMS: to, OnsetFromMS: v.OnsetFrom.UnixMilli(),
-			OnsetToMS: v.OnsetTo.UnixMilli(), Kind: v.Kind, Class: v.Class, SiteID: v.SiteID,
-			StackID: site.StackID(sites.JoinStack(v.Site)), Confidence: v.Confidence,
+			OnsetToMS: v.OnsetTo.UnixMilli(), Kind: v.Kind, Class: v.Class, SiteID: siteID,
+			StackID: site.StackID(sites.JoinStack(stack)), CallersShare: share, Confidence: v.Confidence,
 			BytesPerSecond: v.BytesPerSecond, GrownBytes: v.GrownBytes, Sentence: string(v.Sentence)}); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"github.com/heapcam/heapcam/analysis/sites"
@@ -47,6 +48,15 @@ type hprofKey struct {
 	words uint64
 }
 
+// hprofStack names a stack by its innermost frame. HPROF has no place to say that callers are drawn: such a stack ends
+// in the frame drawnFrame.
+type hprofStack struct {
+	frame uint64
+	drawn bool
+}
+
+const drawnFrame = "(callers drawn among samples)"
+
 type hprofType struct {
 	name       string
 	serial     uint64 // from 1
@@ -68,7 +78,8 @@ type Hprof struct {
 	header  uint64 // bytes of an instance without fields, as readers reckon
 	types   []*hprofType
 	of      map[hprofKey]*hprofType
-	serials map[uint64]uint64 // of stacks, by frame
+	serials map[hprofStack]uint64
+	callers *sites.Callers // of objects whose innermost frame alone is known
 	strings map[string]uint64
 	head    []byte
 
@@ -76,19 +87,20 @@ type Hprof struct {
 	Bytes   uint64 // of the file, to within one in a hundred
 }
 
-// NewHprof plans the dump of the state of r. Its error is heap.ErrFold, or says that classes are larger than those of
-// any JVM.
+// NewHprof plans the dump of the state of r. from is as of analysis.DrawCallers. Its error is heap.ErrFold, or says
+// that classes are larger than those of any JVM.
 //
 // Readers know objects with a header of 12 bytes (if references take 4) or 16, with ids of 8 bytes, which here are the
 // addresses; and with one of 8, with ids of 4 bytes. The latter is how compact headers look: there ids count words, as
 // far as 32 bits reach.
-func NewHprof(r *heap.View) (*Hprof, error) {
+func NewHprof(r *heap.View, from *sites.Callers) (*Hprof, error) {
 	fs, err := r.Fold(heap.WantLength, nil, 1)
 	if err != nil {
 		return nil, err
 	}
 	h := &Hprof{r: r, ids: 8, step: 8, base: r.JVM.HeapBase, header: 16,
-		of: map[hprofKey]*hprofType{}, serials: map[uint64]uint64{}, strings: map[string]uint64{}}
+		of: map[hprofKey]*hprofType{}, serials: map[hprofStack]uint64{}, strings: map[string]uint64{},
+		callers: from.Among(r.Symbols, maps.Values(r.Live))}
 	// Ids of classes are below those of objects: there are no more classes than types and methods.
 	low := uint64(len(r.Types)+len(r.Methods)+len(fs)) + 16
 	switch oops, compact := r.JVM.Flags&trace.JVMCompressedOops != 0, r.JVM.Flags&trace.JVMCompactHeaders != 0; {
@@ -276,41 +288,57 @@ func (h *Hprof) frames() []byte {
 	}
 	out := stack(nil, 1, 0, nil) // of what is not sampled
 	frames := map[uint64]uint64{}
+	add := func(at uint64, class, method, sig, file string, line uint64) {
+		frames[at] = uint64(len(frames)) + 1
+		if classes[class] == nil {
+			classes[class] = h.add(class)
+		}
+		body := h.id(h.id(nil, frames[at]), h.text(method))
+		body = h.id(h.id(body, h.text(sig)), h.text(file))
+		h.record(hprofStackFrame, hprofU4(body, classes[class].serial, line))
+	}
+	const unknown = uint64(1<<32 - 1) // line
 	for _, s := range h.r.Live {
-		if s.Frame == 0 || h.serials[s.Frame] != 0 {
+		key := h.stackOf(s)
+		if s.Frame == 0 || h.serials[key] != 0 {
 			continue
 		}
-		h.serials[s.Frame] = uint64(len(h.serials)) + 2
+		h.serials[key] = uint64(len(h.serials)) + 2
 		var ids []byte
 		n := uint64(0)
-		for at := s.Frame; at != 0 && n < sites.MaxFrames; n++ {
+		for at := key.frame; at != 0 && n < sites.MaxFrames; n++ {
 			f, ok := h.r.Frames[at]
 			if !ok {
 				break
 			}
 			if frames[at] == 0 {
-				frames[at] = uint64(len(frames)) + 1
 				m := h.r.Methods[f.Method]
-				name := strings.TrimSuffix(strings.TrimPrefix(m.Class, "L"), ";")
-				if classes[name] == nil {
-					classes[name] = h.add(name)
-				}
-				line := uint64(1<<32 - 1) // not known
+				name, line := strings.TrimSuffix(strings.TrimPrefix(m.Class, "L"), ";"), unknown
 				if l := m.Line(f.BCI); l > 0 {
 					line = uint64(l)
 				} else if m.Flags&trace.MethodNative != 0 {
 					line = 1<<32 - 3
 				}
-				body := h.id(h.id(nil, frames[at]), h.text(m.Name))
-				body = h.id(h.id(body, h.text(m.Sig)), h.text(m.File))
-				h.record(hprofStackFrame, hprofU4(body, classes[name].serial, line))
+				add(at, name, m.Name, m.Sig, m.File, line)
 			}
 			ids = h.id(ids, frames[at])
 			at = f.Parent
 		}
-		out = stack(out, h.serials[s.Frame], n, ids)
+		if key.drawn {
+			if frames[0] == 0 {
+				add(0, "heapcam", drawnFrame, "()V", "", unknown)
+			}
+			ids, n = h.id(ids, frames[0]), n+1
+		}
+		out = stack(out, h.serials[key], n, ids)
 	}
 	return out
+}
+
+// stackOf gives the stack of a sample.
+func (h *Hprof) stackOf(s *heap.Sample) hprofStack {
+	frame := h.callers.Of(h.r.Symbols, s.Frame, s.ID)
+	return hprofStack{frame, frame != s.Frame}
 }
 
 // Write writes the dump. Its errors are those of w and ctx.
@@ -336,7 +364,7 @@ func (h *Hprof) Write(ctx context.Context, w io.Writer) error {
 		t := h.typeOf(o.Type, o.Words)
 		id, stack := h.base+o.Addr*h.step, uint64(1)
 		if s := h.r.Live[o.Sample]; s != nil && s.Frame != 0 {
-			stack = h.serials[s.Frame]
+			stack = h.serials[h.stackOf(s)]
 		}
 		seg = h.id(append(seg, hprofRoot), id)
 		fill := t.payload(o.Length)

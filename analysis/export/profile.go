@@ -27,6 +27,7 @@ type stackValue struct {
 	note        string // instead of frames, of what has no sample
 	typ         uint32
 	alloc, live [2]float64 // objects, bytes
+	drawn       [2]float64 // of live: the innermost frame is exact, and the callers are drawn (sites.Callers)
 }
 
 // Profile is what pprof and collapsed stacks are made of.
@@ -35,6 +36,7 @@ type Profile struct {
 	c      *heap.Collection
 	first  time.Time
 	values []stackValue
+	drawn  uint64 // objects with drawn callers
 }
 
 // NewProfile replays r up to collection gc. Live figures are those of `group --by type, site`, so that they add up to
@@ -55,6 +57,7 @@ func NewProfile(r *heap.Replay, gc uint64) (*Profile, error) {
 		}
 		return v
 	}
+	var callers sites.Callers
 	for p.c == nil {
 		c, err := r.Next()
 		if err != nil {
@@ -66,6 +69,7 @@ func NewProfile(r *heap.Replay, gc uint64) (*Profile, error) {
 		if p.first.IsZero() {
 			p.first = collection.Wall(r.Symbols, c.Start)
 		}
+		callers.Follow(&r.Cursor)
 		for _, s := range r.Sampled {
 			v := at(key{frame: s.Frame, typ: uint32(s.Type)})
 			v.alloc[0] += s.Weight
@@ -81,6 +85,7 @@ func NewProfile(r *heap.Replay, gc uint64) (*Profile, error) {
 		)
 	}
 	w, spaces := analysis.World(r.View(), p.c)
+	analysis.DrawCallers(w, r.View(), callers.Frozen())
 	ts, err := analysis.Tuples(r.View(), w, spaces, classify.AttrSite, 8, nil)
 	if err != nil {
 		return nil, err
@@ -95,6 +100,11 @@ func NewProfile(r *heap.Replay, gc uint64) (*Profile, error) {
 		v := at(k)
 		v.live[0] += objects[i]
 		v.live[1] += bytes[i]
+		if t.Drawn {
+			v.drawn[0] += objects[i]
+			v.drawn[1] += bytes[i]
+			p.drawn += t.Objects
+		}
 	}
 	for _, v := range by {
 		p.values = append(p.values, *v)
@@ -109,7 +119,8 @@ func NewProfile(r *heap.Replay, gc uint64) (*Profile, error) {
 func round(x float64) int64 { return int64(math.Round(max(0, min(x, 1<<62)))) }
 
 // WritePprof writes a gzipped profile with alloc_objects, alloc_space, inuse_objects and inuse_space, and the class as
-// label "type". It is checked with pprof's own validation before.
+// label "type". What has drawn callers is apart, with the label "callers". It is checked with pprof's own validation
+// before.
 func (p *Profile) WritePprof(w io.Writer) error {
 	out := &profile.Profile{
 		SampleType: []*profile.ValueType{{Type: "alloc_objects", Unit: "count"}, {Type: "alloc_space", Unit: "bytes"},
@@ -121,6 +132,11 @@ func (p *Profile) WritePprof(w io.Writer) error {
 		DurationNanos:     int64(collection.Wall(p.r.Symbols, p.c.Start+p.c.Dur).Sub(p.first)),
 		Comments: []string{fmt.Sprintf("heapcam: live after collection %d (GC(%d) of the JVM's log); "+
 			"allocated in the window up to it, estimated from samples", p.c.GC, p.c.JVMGC)},
+	}
+	if p.drawn > 0 {
+		out.Comments = append(out.Comments, fmt.Sprintf("heapcam: the callers of %d objects are drawn among live "+
+			"samples with the same innermost frame, which is exact; these objects have the label callers=drawn",
+			p.drawn))
 	}
 	functions := map[string]*profile.Function{}
 	function := func(name, file string) *profile.Function {
@@ -149,8 +165,9 @@ func (p *Profile) WritePprof(w io.Writer) error {
 		return l
 	}
 	for _, v := range p.values {
-		s := &profile.Sample{Value: []int64{round(v.alloc[0]), round(v.alloc[1]), round(v.live[0]), round(v.live[1])},
-			Label: map[string][]string{"type": {string(ui.Name(p.r.TypeName(v.typ)))}}}
+		objects, bytes := round(v.drawn[0]), round(v.drawn[1])
+		s := &profile.Sample{Value: []int64{round(v.alloc[0]), round(v.alloc[1]), round(v.live[0]) - objects,
+			round(v.live[1]) - bytes}, Label: map[string][]string{"type": {string(ui.Name(p.r.TypeName(v.typ)))}}}
 		for _, f := range sites.Stack(p.r.Symbols, v.frame, sites.MaxFrames) {
 			line := int64(0)
 			if f.Line != nil {
@@ -162,7 +179,13 @@ func (p *Profile) WritePprof(w io.Writer) error {
 		if len(s.Location) == 0 {
 			s.Location = []*profile.Location{location(function(cmp.Or(v.note, "(no Java frame)"), ""), 0)}
 		}
-		out.Sample = append(out.Sample, s)
+		if objects == 0 || slices.Max(s.Value) > 0 {
+			out.Sample = append(out.Sample, s)
+		}
+		if objects > 0 {
+			out.Sample = append(out.Sample, &profile.Sample{Location: s.Location, Value: []int64{0, 0, objects, bytes},
+				Label: map[string][]string{"type": s.Label["type"], "callers": {"drawn"}}})
+		}
 	}
 	if err := out.CheckValid(); err != nil {
 		return fmt.Errorf("pprof: %w", err)
@@ -171,13 +194,14 @@ func (p *Profile) WritePprof(w io.Writer) error {
 }
 
 // WriteCollapsed writes a line for each stack and class, outermost frame first, the class last: frame;frame;class
-// VALUE. value is one of alloc_objects, alloc_space, inuse_objects, inuse_space.
+// VALUE. value is one of alloc_objects, alloc_space, inuse_objects, inuse_space. What has drawn callers has a line of
+// its own, with drawnMark behind the class, as other tools mark frames.
 func (p *Profile) WriteCollapsed(w io.Writer, value string) error {
-	pick, ok := map[string]func(*stackValue) float64{
-		"alloc_objects": func(v *stackValue) float64 { return v.alloc[0] },
-		"alloc_space":   func(v *stackValue) float64 { return v.alloc[1] },
-		"inuse_objects": func(v *stackValue) float64 { return v.live[0] },
-		"inuse_space":   func(v *stackValue) float64 { return v.live[1] },
+	pick, ok := map[string]func(*stackValue) (all, drawn float64){
+		"alloc_objects": func(v *stackValue) (all, drawn float64) { return v.alloc[0], 0 },
+		"alloc_space":   func(v *stackValue) (all, drawn float64) { return v.alloc[1], 0 },
+		"inuse_objects": func(v *stackValue) (all, drawn float64) { return v.live[0], v.drawn[0] },
+		"inuse_space":   func(v *stackValue) (all, drawn float64) { return v.live[1], v.drawn[1] },
 	}[value]
 	if !ok {
 		return fmt.Errorf("value %q is not one of alloc_objects, alloc_space, inuse_objects, inuse_space", value)
@@ -187,19 +211,26 @@ func (p *Profile) WriteCollapsed(w io.Writer, value string) error {
 	b := bufio.NewWriter(w)
 	for i := range p.values {
 		v := &p.values[i]
-		n := math.Round(pick(v))
-		if n <= 0 {
-			continue
-		}
+		all, drawn := pick(v)
+		all, drawn = math.Round(all), math.Round(drawn)
 		frames := sites.Stack(p.r.Symbols, v.frame, sites.MaxFrames)
 		slices.Reverse(frames)
+		stack := ui.Text("")
 		if len(frames) == 0 {
-			ui.Fprintf(b, "%s;", clean(cmp.Or(v.note, "(no Java frame)")))
+			stack = clean(cmp.Or(v.note, "(no Java frame)")) + ";"
 		}
 		for _, f := range frames {
-			ui.Fprintf(b, "%s;", clean(f.Class+"."+f.Method))
+			stack += clean(f.Class+"."+f.Method) + ";"
 		}
-		ui.Fprintf(b, "%s %.0f\n", clean(p.r.TypeName(v.typ)), n)
+		stack += clean(p.r.TypeName(v.typ))
+		if all > drawn {
+			ui.Fprintf(b, "%s %.0f\n", stack, all-drawn)
+		}
+		if drawn > 0 {
+			ui.Fprintf(b, "%s%s %.0f\n", stack, drawnMark, drawn)
+		}
 	}
 	return b.Flush()
 }
+
+const drawnMark ui.Text = "_[callers_drawn]"

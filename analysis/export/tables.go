@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -37,6 +38,8 @@ type StateRow struct {
 	Sample  uint64 `json:"sample,omitempty" parquet:"sample"`      // id in the table "samples", 0: none
 	Stack   string `json:"stack,omitempty" parquet:"stack,dict"`   // of the sample, innermost first, "; " between
 	Thread  string `json:"thread,omitempty" parquet:"thread,dict"` // of the sample
+	// The innermost frame of the stack is exact, and the callers are drawn among samples (--sites exact).
+	Drawn bool `json:"callers_drawn,omitempty" parquet:"callers_drawn"`
 }
 
 // SampleRow is a sampled allocation of the table "samples".
@@ -52,6 +55,9 @@ type SampleRow struct {
 	// collection that found it dead, 0: alive at the end, or not known
 	Died  uint64 `json:"died" parquet:"died"`
 	Stack string `json:"stack" parquet:"stack,dict"`
+	// It is no sample, but an object whose innermost frame is exact (--sites exact). The callers are drawn among
+	// samples that live at the end, or that died at the same collection.
+	Drawn bool `json:"callers_drawn,omitempty" parquet:"callers_drawn"`
 }
 
 // HistoryRow is a class after a collection, of the table "history".
@@ -157,12 +163,19 @@ func (s *stacks) of(frame uint64) string {
 }
 
 // State writes each object of the state of r, which is positioned after c.
-func State(ctx context.Context, w io.Writer, format string, r *heap.View, c *heap.Collection) error {
+func State(
+	ctx context.Context,
+	w io.Writer,
+	format string,
+	r *heap.View,
+	c *heap.Collection,
+	from *sites.Callers,
+) error {
 	t, err := newTable[StateRow](w, format, "heapcam.export.state/1")
 	if err != nil {
 		return err
 	}
-	st := stacks{r.Symbols, map[uint64]string{}}
+	st, callers := stacks{r.Symbols, map[uint64]string{}}, from.Among(r.Symbols, maps.Values(r.Live))
 	spaces := r.Spaces(c.Spaces)
 	names := make([]string, len(spaces))
 	for i, s := range spaces {
@@ -191,7 +204,8 @@ func State(ctx context.Context, w io.Writer, format string, r *heap.View, c *hea
 			row.Space = names[space]
 		}
 		if s := r.Live[o.Sample]; s != nil {
-			row.Stack, row.Thread = st.of(s.Frame), r.Threads[s.Thread].Name
+			frame := callers.Of(r.Symbols, s.Frame, s.ID)
+			row.Stack, row.Thread, row.Drawn = st.of(frame), r.Threads[s.Thread].Name, frame != s.Frame
 		}
 		err = t.put(row)
 		return err == nil
@@ -209,13 +223,17 @@ func Samples(ctx context.Context, w io.Writer, format string, r *heap.Replay) er
 		return err
 	}
 	st := stacks{r.Symbols, map[uint64]string{}}
-	put := func(s *heap.Sample, died uint64) error {
+	var callers sites.Callers
+	put := func(s *heap.Sample, died uint64, among *sites.Callers) error {
+		frame := among.Of(r.Symbols, s.Frame, s.ID)
 		return t.put(SampleRow{ID: s.ID, TimeMS: collection.Wall(r.Symbols, s.Time).UnixMilli(),
 			Thread: r.Threads[s.Thread].Name, Class: r.TypeName(uint32(s.Type)), Bytes: s.Size, Interval: s.Interval,
-			Weight: s.Weight, Birth: s.Birth, Died: died, Stack: st.of(s.Frame)})
+			Weight: s.Weight, Birth: s.Birth, Died: died, Stack: st.of(frame),
+			Drawn: frame != s.Frame})
 	}
 	wait := map[uint64]*heap.Sample{}
 	if rerr := collection.Each(r, func(c *heap.Collection) bool {
+		callers.Follow(&r.Cursor)
 		for _, s := range r.Sampled {
 			wait[s.ID] = s
 		}
@@ -232,8 +250,9 @@ func Samples(ctx context.Context, w io.Writer, format string, r *heap.Replay) er
 			}
 		}
 		slices.SortFunc(gone, func(a, b *heap.Sample) int { return cmp.Compare(a.ID, b.ID) })
+		among := callers.Among(r.Symbols, slices.Values(gone))
 		for _, s := range gone {
-			err = cmp.Or(err, put(s, c.GC))
+			err = cmp.Or(err, put(s, c.GC, among))
 		}
 		err = cmp.Or(err, ctx.Err())
 		return err == nil
@@ -251,8 +270,9 @@ func Samples(ctx context.Context, w io.Writer, format string, r *heap.Replay) er
 		rest = append(rest, s)
 	}
 	slices.SortFunc(rest, func(a, b *heap.Sample) int { return cmp.Compare(a.ID, b.ID) })
+	among := callers.Among(r.Symbols, slices.Values(rest))
 	for _, s := range rest {
-		if err := put(s, 0); err != nil {
+		if err := put(s, 0, among); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/analysis/export"
 	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
@@ -55,7 +56,11 @@ func newExportCmd() *cobra.Command {
 
 Live figures of pprof and collapsed are those of ` + "`heapcam group --by 'type, site'`" + ` after --at, and add up
 to the exact state. Allocation figures are estimates from all samples up to --at. The schema of a table has a version.
-OUT appears when it is complete. ` + fileHelp,
+OUT appears when it is complete.
+
+With --sites exact, callers are drawn as in ` + "`heapcam group`" + `, and what has such callers is marked. Pprof has
+the label callers=drawn, collapsed stacks have _[callers_drawn] behind the class, tables the column callers_drawn, and
+stacks of HPROF a last frame. The table ` + "`leaks`" + ` has the most frequent callers, with their share. ` + fileHelp,
 		Example: `  heapcam export --format pprof -o heap.pb.gz incident.heapcam && go tool pprof -top heap.pb.gz
   heapcam export --format collapsed --value alloc_space -o alloc.folded incident.heapcam
   heapcam export --format hprof --at peak -o heap.hprof incident.heapcam
@@ -157,12 +162,16 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 		case o.table == "history" && o.format != "hprof":
 			return export.ClassHistory(ctx, w, o.format, p.open())
 		}
-		r, c, err := collection.Open(o.at, p.count, p.open)
+		var callers *sites.Callers
+		r, c, err := collection.OpenWatched(o.at, p.count, p.open, func(r *heap.Cursor) func(*heap.Collection) {
+			callers = &sites.Callers{}
+			return func(*heap.Collection) { callers.Follow(r) }
+		})
 		if err != nil {
 			return refError(rec, "at", err)
 		}
 		if o.format == "hprof" {
-			h, err := export.NewHprof(r)
+			h, err := export.NewHprof(r, callers.Frozen())
 			if err != nil {
 				return err
 			}
@@ -170,7 +179,7 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 				c.GC, ui.Bytes(h.Bytes))
 			return h.Write(ctx, w)
 		}
-		return export.State(ctx, w, o.format, r, c)
+		return export.State(ctx, w, o.format, r, c, callers.Frozen())
 	})
 }
 

@@ -36,6 +36,8 @@ type SiteRow struct {
 	Bytes        uint64 `json:"bytes" parquet:"bytes"`
 	AllocObjects uint64 `json:"alloc_objects" parquet:"alloc_objects"` // in the window up to it
 	AllocBytes   uint64 `json:"alloc_bytes" parquet:"alloc_bytes"`
+	// Of the live objects: the innermost frame is exact, and the callers are drawn among samples (--sites exact).
+	Drawn uint64 `json:"callers_drawn" parquet:"callers_drawn"`
 }
 
 // StackRow is a stack, of the table "stacks".
@@ -58,6 +60,9 @@ type LeakRow struct {
 	BytesPerSecond float64 `json:"bytes_per_second" parquet:"bytes_per_second"`
 	GrownBytes     uint64  `json:"grown_bytes" parquet:"grown_bytes"`
 	Sentence       string  `json:"sentence" parquet:"sentence"`
+	// The innermost frame of the site is exact (--sites exact), and its callers are those of the most samples: their
+	// share. 0: the stack is the site's own
+	CallersShare float64 `json:"callers_share" parquet:"callers_share"`
 }
 
 // CollectionRow is a collection, of the table "collections".

@@ -38,7 +38,7 @@ func TestTables(t *testing.T) {
 				open := func() *heap.Replay { return heap.NewReplay(&analysistest.Source{B: exportTape()}) }
 				var v *heap.View
 				if v, c, err = collection.Open("last", open, open); err == nil {
-					err = export.State(ctx, &b, format, v, c)
+					err = export.State(ctx, &b, format, v, c, nil)
 				}
 			case "samples":
 				err = export.Samples(ctx, &b, format, r)
