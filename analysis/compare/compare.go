@@ -30,13 +30,14 @@ type Growth struct {
 	chains      map[string]*history.Series
 	frames      map[string][]sites.StackFrame
 	class       map[string]string
+	drawn       map[string]*drawn
 }
 
 // GrowthOf replays all of r.
 func GrowthOf(r *heap.Replay) (*Growth, error) {
 	h := history.NewTracker(history.Survived)
 	c := &Growth{chains: map[string]*history.Series{}, frames: map[string][]sites.StackFrame{},
-		class: map[string]string{}}
+		class: map[string]string{}, drawn: map[string]*drawn{}}
 	var last []heap.Count // the newest known state by type
 	if err := collection.Each(r, func(col *heap.Collection) bool {
 		for _, s := range r.Sampled {
@@ -55,6 +56,27 @@ func GrowthOf(r *heap.Replay) (*Growth, error) {
 	if n := len(c.times); n > 0 {
 		c.Seconds = c.times[n-1] - c.times[0]
 	}
+	idOf := func(k sites.Key) string {
+		frames := sites.Stack(r.Symbols, k.Frame, sites.MaxFrames)
+		id := sites.ID(k.Class.Name, frames)
+		c.frames[id], c.class[id] = frames, k.Class.Name
+		return id
+	}
+	if r.HasSited() {
+		all := c.draw(r.Symbols, h)
+		for _, k := range slices.SortedFunc(maps.Keys(all), sites.Key.Compare) {
+			d := all[k]
+			if h.Sites[k] == nil {
+				h.Sites[k] = &history.Series{}
+			}
+			if x := c.drawn[idOf(k)]; x != nil {
+				sum(x.bytes, d.bytes, 1)
+				sum(x.most, d.most, 1)
+			} else {
+				c.drawn[idOf(k)] = d
+			}
+		}
+	}
 	state := sites.State{Symbols: r.Symbols, Samples: slices.Collect(maps.Values(r.Live)), Types: last}
 	for k, t := range state.Tallies() { // no site has more than there is of its class
 		if figure, stood := t.Bytes(); figure < stood && h.Sites[k] != nil {
@@ -63,10 +85,7 @@ func GrowthOf(r *heap.Replay) (*Growth, error) {
 	}
 	same := map[string][]sites.Key{}
 	for k := range h.Sites {
-		frames := sites.Stack(r.Symbols, k.Frame, sites.MaxFrames)
-		id := sites.ID(k.Class.Name, frames)
-		same[id] = append(same[id], k)
-		c.frames[id], c.class[id] = frames, k.Class.Name
+		same[idOf(k)] = append(same[idOf(k)], k)
 	}
 	for id, ks := range same {
 		c.chains[id] = h.Sum(ks)
@@ -91,6 +110,8 @@ type SiteSlope struct {
 	// Per byte that the program allocated: a fix may also make it faster.
 	BeforeShare Slope `json:"before_bytes_per_allocated_byte"`
 	AfterShare  Slope `json:"after_bytes_per_allocated_byte"`
+	// Objects have drawn callers (recorded with --sites exact). The bounds allow any other of these callers.
+	Drawn bool `json:"callers_drawn,omitempty"`
 }
 
 // Report is the whole of `heapcam diff` of two recordings.
@@ -116,24 +137,31 @@ type Window struct {
 	Allocated   float64 `json:"allocated_bytes"` // estimated
 }
 
-// points gives the times, bytes allocated and values that a slope is made of: after collections that left no dead in
-// old space, if the window has eight of them, else all; at most 300.
-func (c *Growth) points(v []float64) (t, a, y []float64) {
+// picks are the collections of which a slope of v is made: those that left no dead in old space, if the window has
+// eight of them, else all; at most 300. nil: all values are known.
+func (c *Growth) picks(v []float64) []int {
 	var at []int
 	if len(c.floors) >= 8 {
 		for _, i := range c.floors {
 			at = append(at, int(i))
 		}
 	} else {
-		for i := range v {
+		for i := range c.times {
 			at = append(at, i)
 		}
 	}
-	at = slices.DeleteFunc(at, func(i int) bool { return v[i] < 0 })
+	at = slices.DeleteFunc(at, func(i int) bool { return v != nil && v[i] < 0 })
 	const most = 300
 	n := min(most, len(at))
 	for k := range n {
-		i := at[k*len(at)/n]
+		at[k] = at[k*len(at)/n]
+	}
+	return at[:n]
+}
+
+// points gives the times, bytes allocated and values that a slope is made of.
+func (c *Growth) points(v []float64) (t, a, y []float64) {
+	for _, i := range c.picks(v) {
 		t, a, y = append(t, c.times[i]), append(a, c.alloc[i]), append(y, v[i])
 	}
 	return t, a, y
@@ -160,9 +188,14 @@ func (c *Growth) slopes(id string) (perSecond, perByte Slope) {
 		}
 		v = make([]float64, len(c.times))
 		s.Spread(v, n)
+		if d := c.drawn[id]; d != nil {
+			c.add(v, d.bytes, 1)
+		}
 	}
 	t, a, y := c.points(v)
-	return slope(t, y), slope(a, y)
+	perSecond, perByte = slope(t, y), slope(a, y)
+	c.otherCallers(id, v, &perSecond, &perByte)
+	return perSecond, perByte
 }
 
 // Recordings compares two recordings, before and after a change.
@@ -200,6 +233,7 @@ func Recordings(before, after *Growth) *Report {
 		}
 		s.Before, s.BeforeShare = before.slopes(id)
 		s.After, s.AfterShare = after.slopes(id)
+		s.Drawn = before.drawn[id] != nil || after.drawn[id] != nil
 		if s.Before.Value != 0 || s.After.Value != 0 {
 			d.Sites = append(d.Sites, s)
 		}

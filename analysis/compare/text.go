@@ -81,14 +81,24 @@ func (d *Report) WriteText(w io.Writer) {
 		"may move", d.SitesShared, d.OnlyBefore, d.OnlyAfter))
 	d.writeVerdicts(w)
 	ui.Section(w, "Growth of what survives, by allocation site (estimated from samples)")
-	t := ui.NewColumns(2, ">BEFORE", ">AFTER", "CLASS AND ALLOCATION SITE")
+	t, drawn := ui.NewColumns(2, ">BEFORE", ">AFTER", "CLASS AND ALLOCATION SITE"), false
 	for _, s := range d.Sites[:min(len(d.Sites), 10)] {
-		t.Row(rate(s.Before.Value)+"/s", rate(s.After.Value)+"/s", s.Class)
+		class := ui.Sprintf("%s", s.Class)
+		if s.Drawn {
+			class += "  (callers drawn)"
+			drawn = true
+		}
+		t.Row(rate(s.Before.Value)+"/s", rate(s.After.Value)+"/s", class)
 		for _, f := range s.Site[:min(len(s.Site), 3)] {
 			t.Under(6, ui.Sprintf("at %s", f))
 		}
 	}
 	t.Write(w)
+	if drawn {
+		ui.Fprintf(w, "\n")
+		ui.Paragraph(w, "", 0, "callers drawn: the innermost frame is exact; the callers are as in live samples that "+
+			"end there. --json has bounds.")
+	}
 	if !d.Swept {
 		ui.Fprintf(w, "\n")
 		ui.Paragraph(w, "", 0, "In at least one recording old space was not collected: part of the growth may "+

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/heapcam/heapcam/analysis/leak"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -33,6 +34,9 @@ func (d *Report) Judge(before, after *leak.Report) {
 	ids := func(v *leak.Verdict) (all []string) {
 		for _, m := range v.Members {
 			all = append(all, m.SiteID)
+		}
+		if c := v.Callers; c != nil { // the other recording may have sampled sites
+			all = append(all, sites.ID(v.Class, c.Stack))
 		}
 		return append(all, v.SiteID)
 	}
