@@ -14,6 +14,7 @@ import (
 	"github.com/heapcam/heapcam/classify"
 	"github.com/heapcam/heapcam/classify/grouping"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/heap/samples"
 	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/tracetest"
 )
@@ -96,26 +97,45 @@ func TestDiffDraws(t *testing.T) {
 	if n == nil {
 		t.Fatalf("no site has two callers: %+v", d.Tree)
 	}
+	vs, cs, callers := states(t, open, from, to)
+	var exact [3]uint64 // objects whose innermost frame alone is known, that died, stayed and were born
+	for id := range vs[0].Live {
+		if samples.Sited(id) && vs[1].Live[id] == nil {
+			exact[0]++
+		}
+	}
+	for id := range vs[1].Live {
+		switch {
+		case !samples.Sited(id):
+		case vs[0].Live[id] != nil:
+			exact[1]++
+		default:
+			exact[2]++
+		}
+	}
 	share, sum := 0.0, [3]uint64{}
 	for _, x := range n.Children {
 		share += x.Share
 		for i, r := range []Range{x.Objects.Died, x.Objects.Permanent, x.Objects.Born} {
 			sum[i] += r.Value
-			if r.Low > r.Value || r.High < r.Value {
-				t.Errorf("%s: %+v", x.Key, r)
+			if r.Low > r.Value || r.High < max(r.Value, exact[i]) {
+				t.Errorf("%s: %+v, %d are exact", x.Key, r, exact[i])
 			}
 		}
-		if x.Drawn == 0 || !x.Estimated || x.Objects.Born.High < n.Objects.Born.Value/2 ||
-			x.Objects.Before.High > n.Objects.Before.High || x.Objects.After.High > n.Objects.After.High {
+		if x.Drawn == 0 || !x.Estimated || x.Objects.Before.High > n.Objects.Before.High ||
+			x.Objects.After.High > n.Objects.After.High || x.Objects.After.High < exact[1]+exact[2] ||
+			x.Objects.After.Low+x.Drawn > x.Objects.After.Value+exact[0] {
 			t.Errorf("%+v of %+v", x, n)
 		}
 	}
 	near := func(a, b uint64) bool { return a > 20 && max(a, b)-min(a, b) <= 2 } // as children are rounded
+	if exact[0]+exact[1] < 20 || exact[2] < 20 {
+		t.Errorf("%d exact objects died, stayed and were born", exact)
+	}
 	if share < 0.999 || share > 1.001 || !near(sum[0], n.Objects.Died.Value) ||
 		!near(sum[1], n.Objects.Permanent.Value) || !near(sum[2], n.Objects.Born.Value) {
 		t.Errorf("shares are %g, figures %v of %+v", share, sum, n.Objects)
 	}
-	vs, cs, callers := states(t, open, from, to)
 	by, _ := classifiers(t, "site")()
 	got, err := DiffStates(vs[0], cs[0], vs[1], cs[1], callers, by, nil)
 	if err != nil {
