@@ -19,6 +19,7 @@
 #define HC_FORMAT_SLICES 3          /* of SLICE, and of EPOCH with events of version 3 */
 #define HC_FORMAT_CONCURRENT 3      /* the same of a collector whose objects have no address */
 #define HC_FORMAT_REFS 4            /* of REFS */
+#define HC_FORMAT_REFSAMPLES 11     /* of REFS with HC_EV_REFSAMPLES */
 #define HC_FORMAT_RESOURCE 5        /* of META with process or resource */
 #define HC_FORMAT_SITED 8           /* of EPOCH with sited */
 #define HC_FORMAT_USES 9            /* of EPOCH with uses */
@@ -120,6 +121,7 @@
 #define HC_EV_REFROOTS 65
 #define HC_EV_REFLIST 66
 #define HC_EV_REFSLOTS 67
+#define HC_EV_REFSAMPLES 69         /* in REFS of version 11 */
 
 /* ---- values of fields -------------------------------------------------------------------------------------------- */
 

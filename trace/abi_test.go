@@ -76,6 +76,7 @@ func TestHeaderAgrees(t *testing.T) {
 		"HC_FORMAT_CONCURRENT": ConcurrentVersion,
 		"HC_FORMAT_SLICES":     SliceFormatVersion,
 		"HC_FORMAT_REFS":       RefsFormatVersion, "HC_FORMAT_RESOURCE": ResourceVersion,
+		"HC_FORMAT_REFSAMPLES": RefSamplesVersion,
 		"HC_FORMAT_CANDIDATES": CandidatesVersion, "HC_FORMAT_SITED": SitedVersion,
 		"HC_FORMAT_USES": UsesVersion, "HC_USE_BLIND": UseBlind, "HC_MADE_CLONEABLE": MadeCloneable,
 		"HC_MADE_THROWABLE": MadeThrowable,

@@ -19,6 +19,8 @@ type RefPart struct {
 	Slots [][]byte
 	// Columns are the same by class and slot, in the place of Slots: package references packs and unpacks them.
 	Columns []byte
+	// Samples are the sampled objects that lived when the JVM was stopped, and that had survived a collection.
+	Samples []RefSample
 }
 
 // References says what a reference listing is. Refused: why there is none; then it has no objects.
@@ -50,6 +52,9 @@ type RefExtra struct{ From, To, Kind uint64 }
 // RefRoot is a root. Target is a word from the heap base + 1; Thread and Method are ids of definitions, 0: not known;
 // BCI is a byte code index + 1, 0: not known.
 type RefRoot struct{ Target, Kind, Thread, Method, BCI, Depth uint64 }
+
+// RefSample is where a sample's object is. Word from the heap base.
+type RefSample struct{ ID, Word uint64 }
 
 // DecodeRefs decodes a REFS block. It begins with its refpart.
 func DecodeRefs(b Block) (*RefPart, error) {
@@ -97,6 +102,10 @@ func (p *RefPart) take(r *row, n *[maxNums]uint64) (why string, err error) {
 		err = readRecords(r.text[0], r.ev, func(rec *record) {
 			p.Roots = append(p.Roots, RefRoot{rec[0], rec[1], rec[2], rec[3], rec[4], rec[5]})
 		})
+	case TagRefSamples:
+		err = readRecords(r.text[0], r.ev, func(rec *record) {
+			p.Samples = append(p.Samples, RefSample{rec[0], rec[1]})
+		})
 	case TagRefList:
 		p.Lists = append(p.Lists, r.text[0])
 	case TagRefSlots:
@@ -136,6 +145,9 @@ func EncodeRefs(p *RefPart) Block {
 		r := &p.Roots[i]
 		return record{r.Target, r.Kind, r.Thread, r.Method, r.BCI, r.Depth}
 	})
+	b = putRecords(b, TagRefSamples, len(p.Samples), func(i int) record {
+		return record{p.Samples[i].ID, p.Samples[i].Word}
+	})
 	for _, l := range p.Lists {
 		b = putBlob(b, TagRefList, l)
 	}
@@ -149,6 +161,9 @@ func EncodeRefs(p *RefPart) Block {
 	x.Version = RefsFormatVersion
 	if p.Columns != nil {
 		x.Version = RefColumnsVersion
+	}
+	if len(p.Samples) > 0 {
+		x.Version = RefSamplesVersion
 	}
 	return x
 }

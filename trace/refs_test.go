@@ -38,6 +38,9 @@ func genRefs(t *rapid.T) *RefPart {
 		return RefRoot{genWord.Draw(t, "target"), rapid.Uint64Range(0, 255).Draw(t, "kind"), genZID.Draw(t, "thread"),
 			genZID.Draw(t, "method"), rapid.Uint64Range(0, MaxBCI).Draw(t, "bci"), genNum.Draw(t, "depth")}
 	})
+	p.Samples = list(t, "samples", func() RefSample {
+		return RefSample{rapid.Uint64Range(0, MaxSampleID).Draw(t, "id"), genWord.Draw(t, "word")}
+	})
 	p.Lists = genBlobs(t, "lists")
 	p.Slots = list(t, "slots", func() []byte { return make([]byte, 4*rapid.IntRange(0, 5).Draw(t, "n")) })
 	return p
@@ -49,7 +52,11 @@ func TestRefsRoundTrip(t *testing.T) {
 		want := genRefs(t)
 		b := EncodeRefs(want)
 		got, err := DecodeRefs(b)
-		if err != nil || b.Version != RefsFormatVersion {
+		version := uint8(RefsFormatVersion)
+		if len(want.Samples) > 0 {
+			version = RefSamplesVersion
+		}
+		if err != nil || b.Version != version {
 			t.Fatalf("version %d: %v", b.Version, err)
 		}
 		blobs := len(want.Lists)+len(want.Slots) > 0 // compared by content: an empty one may be nil

@@ -75,6 +75,7 @@ const (
 	TagRefList     Tag = 66
 	TagRefSlots    Tag = 67
 	TagRefColumns  Tag = 68
+	TagRefSamples  Tag = 69
 )
 
 // FieldType says how a field is written.
@@ -244,7 +245,8 @@ var blockSpecs = []BlockSpec{
 	{KindSummary, "SUMMARY", []Tag{TagCovered, TagCollection, TagTypeSum, TagSiteSum}, false},
 	{KindLayout, "LAYOUT", nil, true},
 	{KindRefs, "REFS", []Tag{TagRefPart, TagReferences, TagRefClass, TagRefField, TagRefExtra, TagRefRoots,
-		TagRefList, TagRefSlots, TagRefColumns}, false},
+		TagRefList, TagRefSlots, TagRefColumns,
+		TagRefSamples}, false},
 	{KindSlice, "SLICE", []Tag{TagSlice, TagPending, TagListed, TagSpace, TagRegions, TagList, TagAgain, TagLiveSamples,
 		TagSampleTypes, TagTotal}, false},
 }
@@ -433,6 +435,9 @@ var events = []Event{
 	{Tag: TagRefList, Name: "reflist", Since: 4, Fields: blob, Form: BlobList},
 	{Tag: TagRefSlots, Name: "refslots", Since: 4, Fields: blob, Form: BlobSlots},
 	{Tag: TagRefColumns, Name: "refcolumns", Since: RefColumnsVersion, Fields: blob, Form: BlobColumns},
+	{Tag: TagRefSamples, Name: "refsamples", Since: RefSamplesVersion, Fields: blob, Form: BlobRecords, Record: "sample",
+		Records: []Field{{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev},
+			{Name: "word", Type: FieldS, Max: MaxRefWord, Delta: DeltaPrev}}},
 	{Tag: TagEnd, Name: "end", Fields: []Field{u("time", MaxTime), en("reason", 1, 255, EndReasonNames), str("text")}},
 }
 

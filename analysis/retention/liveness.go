@@ -8,6 +8,7 @@ import (
 	"github.com/heapcam/heapcam/analysis/graph"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/heap/reflisting"
+	"github.com/heapcam/heapcam/trace"
 	"github.com/heapcam/heapcam/trace/references"
 )
 
@@ -96,11 +97,12 @@ type Liveness struct {
 	GC, Time uint64
 	Missing  []string // what the listing left out, in words for people
 
-	number uint64
-	addr   []uint32
-	typ    []uint32 // id
-	words  []uint32 // size; 0: what fills a hole
-	level  []graph.Level
+	number  uint64
+	samples []trace.RefSample
+	addr    []uint32
+	typ     []uint32 // id
+	words   []uint32 // size; 0: what fills a hole
+	level   []graph.Level
 }
 
 // newLiveness follows the references of a listing, which it takes over.
@@ -109,7 +111,7 @@ func newLiveness(l *references.Listing) (*Liveness, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Liveness{Missing: l.Missing, addr: l.Addr, typ: make([]uint32, len(l.Addr)), words: l.Words, level: level}
+	x := &Liveness{Missing: l.Missing, samples: l.Samples, addr: l.Addr, typ: make([]uint32, len(l.Addr)), words: l.Words, level: level}
 	for i, c := range l.Code {
 		if x.typ[i] = l.Shapes[c].Type; l.Shapes[c].Kind == references.Filler {
 			x.words[i] = 0
@@ -145,6 +147,31 @@ func (l *Liveness) Ends(word uint64, typ uint32) bool {
 }
 
 var reaches = [...]Reach{graph.Kept: Live, graph.Weakly: Weak, graph.Unreached: Unreached, graph.Ending: Live}
+
+// Placed is a sampled object with its word from the heap base.
+type Placed struct {
+	Word   uint64
+	Sample *heap.Sample
+}
+
+// PlacedIn gives the sampled objects of a state, by address.
+func PlacedIn(v *heap.View) []Placed {
+	out := []Placed{}
+	v.EachSample(func(word uint64, s *heap.Sample) { out = append(out, Placed{word, s}) })
+	return out
+}
+
+// Placed gives the sampled objects as the listing itself says where they are: those of live, by id, that are there. It
+// needs no state of the heap. Of a listing of an older probe it gives none.
+func (l *Liveness) Placed(live map[uint64]*heap.Sample) (out []Placed) {
+	for _, x := range l.samples {
+		if s := live[x.ID]; s != nil {
+			out = append(out, Placed{x.Word, s})
+		}
+	}
+	slices.SortFunc(out, func(a, b Placed) int { return cmp.Compare(a.Word, b.Word) })
+	return out
+}
 
 // Sum counts samples, and the objects and bytes that these stand for.
 type Sum struct {

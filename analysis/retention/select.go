@@ -73,15 +73,15 @@ type SampledMember struct {
 	Birth uint64
 }
 
-// SampledBy gives all sampled objects of v by the frame that they were allocated in, as Sampled does.
-func (h *Heap) SampledBy(v *heap.View) map[uint64][]SampledMember {
+// SampledBy gives sampled objects by the frame that they were allocated in, as Sampled does.
+func (h *Heap) SampledBy(all []Placed) map[uint64][]SampledMember {
 	out := map[uint64][]SampledMember{}
-	v.EachSample(func(addr uint64, s *heap.Sample) {
-		if i, ok := h.Object(h.Graph.L.Base + addr*8); ok {
-			m := graph.Member{Object: i, Weight: s.Weight * float64(h.Graph.Bytes(i))}
-			out[s.Frame] = append(out[s.Frame], SampledMember{m, s.Birth})
+	for _, p := range all {
+		if i, ok := h.Object(h.Graph.L.Base + p.Word*8); ok {
+			m := graph.Member{Object: i, Weight: p.Sample.Weight * float64(h.Graph.Bytes(i))}
+			out[p.Sample.Frame] = append(out[p.Sample.Frame], SampledMember{m, p.Sample.Birth})
 		}
-	})
+	}
 	return out
 }
 

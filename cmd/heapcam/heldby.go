@@ -12,7 +12,6 @@ import (
 	"github.com/heapcam/heapcam/analysis/graph"
 	"github.com/heapcam/heapcam/analysis/retention"
 	"github.com/heapcam/heapcam/analysis/sites"
-	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/ringstore"
 	"github.com/heapcam/heapcam/trace/references"
@@ -35,10 +34,10 @@ const (
 // listing is read when the first verdict asks.
 func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]sites.Key, uint64) ui.Flow,
 	soft func([]sites.Key) bool, evicts func([]sites.Key) ui.Flow) {
-	load := sync.OnceValues(func() (*retention.Heap, *heap.View) {
-		if s := settled(); s.view != nil {
+	load := sync.OnceValues(func() (*retention.Heap, []retention.Placed) {
+		if s := settled(); s.placed != nil {
 			if h, err := (&retaining{at: strconv.FormatUint(s.gc, 10)}).load(rec); err == nil {
-				return h, s.view
+				return h, s.placed
 			}
 		}
 		reaches, done, err := settledReaches(rec)
@@ -54,7 +53,7 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]
 				continue
 			}
 			if h, err := o.load(rec); err == nil {
-				return h, v
+				return h, retention.PlacedIn(v)
 			}
 		}
 		o := retaining{at: "last"}
@@ -65,29 +64,29 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]
 	})
 	var found sampledBy // asked for each site of a recording
 	holder = func(keys []sites.Key, since uint64) ui.Flow {
-		h, v := load()
+		h, placed := load()
 		if h == nil {
 			return ""
 		}
-		if v == nil {
+		if placed == nil {
 			classes := map[string]bool{}
 			for _, k := range keys {
 				classes[k.Class.Name] = true
 			}
 			return holderOfClasses(h, slices.Sorted(maps.Keys(classes)))
 		}
-		return holderOfMost(h.Graph.Holders(found.after(h, v, keys, since)))
+		return holderOfMost(h.Graph.Holders(found.after(h, placed, keys, since)))
 	}
 	soft = func(keys []sites.Key) bool {
-		h, v := load()
-		return h != nil && v != nil && softly(h.Graph, found.at(h, v, keys))
+		h, placed := load()
+		return h != nil && placed != nil && softly(h.Graph, found.at(h, placed, keys))
 	}
 	evicts = func(keys []sites.Key) ui.Flow {
-		h, v := load()
-		if h == nil || v == nil {
+		h, placed := load()
+		if h == nil || placed == nil {
 			return ""
 		}
-		what, where := h.Graph.Evicts(found.at(h, v, keys))
+		what, where := h.Graph.Evicts(found.at(h, placed, keys))
 		if what == "" {
 			return ""
 		}
@@ -115,8 +114,8 @@ func holderOfMost(held *graph.Held) ui.Flow {
 type sampledBy map[uint64][]retention.SampledMember
 
 // at gives those of sites, in the order of the listing.
-func (x *sampledBy) at(h *retention.Heap, v *heap.View, keys []sites.Key) []graph.Member {
-	return members(x.of(h, v, keys))
+func (x *sampledBy) at(h *retention.Heap, placed []retention.Placed, keys []sites.Key) []graph.Member {
+	return members(x.of(h, placed, keys))
 }
 
 // fewGrown is how many samples that came after a collection say more about what grows than all samples do, freshGone
@@ -127,8 +126,8 @@ const (
 )
 
 // after gives those of sites that came after collection since, if there are enough.
-func (x *sampledBy) after(h *retention.Heap, v *heap.View, keys []sites.Key, since uint64) []graph.Member {
-	all := x.of(h, v, keys)
+func (x *sampledBy) after(h *retention.Heap, placed []retention.Placed, keys []sites.Key, since uint64) []graph.Member {
+	all := x.of(h, placed, keys)
 	for _, until := range [...]uint64{h.About.GC - min(freshGone, h.About.GC), h.About.GC} {
 		some := slices.DeleteFunc(slices.Clone(all), func(m retention.SampledMember) bool {
 			return m.Birth <= since || m.Birth > until
@@ -140,9 +139,9 @@ func (x *sampledBy) after(h *retention.Heap, v *heap.View, keys []sites.Key, sin
 	return members(all)
 }
 
-func (x *sampledBy) of(h *retention.Heap, v *heap.View, keys []sites.Key) (out []retention.SampledMember) {
+func (x *sampledBy) of(h *retention.Heap, placed []retention.Placed, keys []sites.Key) (out []retention.SampledMember) {
 	if *x == nil {
-		*x = h.SampledBy(v)
+		*x = h.SampledBy(placed)
 	}
 	seen := map[uint64]bool{}
 	for _, k := range keys {

@@ -37,7 +37,8 @@ type settlement struct {
 	dead map[uint64]map[uint64]bool // samples that a listing did not reach, by its collection
 	at   map[uint64]float64         // when that was taken, in seconds of the stream
 	gc   uint64                     // the collection of the newest listing, 0: none
-	view *heap.View                 // the state after it; nil: not known
+	// the sampled objects in that, with their places; nil: not known
+	placed []retention.Placed
 }
 
 // settledBy replays a recording up to its newest reference listing, once for all of them. A listing that cannot be
@@ -58,27 +59,38 @@ func settledBy(rec *ringstore.Recording) (out settlement) {
 	defer src.Close()
 	r := heap.NewReplay(src)
 	_ = collection.Each(r, func(c *heap.Collection) bool { // what is read up to an error counts
-		if slices.Contains(gcs, c.GC) && c.Known {
-			if l, err := reaches.After(c.GC); err == nil && l != nil && l.Settles() {
-				out.dead[c.GC], out.at[c.GC] = unreached(l, r.View()), float64(l.Time)/1e9
-			}
-			if c.GC == out.gc {
-				out.view = r.View()
-			}
+		if !slices.Contains(gcs, c.GC) {
+			return c.GC < out.gc
+		}
+		l, err := reaches.After(c.GC)
+		if err != nil || l == nil {
+			return c.GC < out.gc
+		}
+		var placed []retention.Placed
+		if c.Known {
+			placed = retention.PlacedIn(r.View())
+		} else { // at depth samples the listing says it
+			placed = l.Placed(r.Position().Live)
+		}
+		if (c.Known || len(placed) > 0) && l.Settles() {
+			out.dead[c.GC], out.at[c.GC] = unreached(l, placed), float64(l.Time)/1e9
+		}
+		if c.GC == out.gc {
+			out.placed = placed
 		}
 		return c.GC < out.gc
 	})
 	return out
 }
 
-// unreached gives the samples of a state that its reference listing shows to be dead.
-func unreached(l *retention.Liveness, v *heap.View) map[uint64]bool {
+// unreached gives the samples that a reference listing shows to be dead.
+func unreached(l *retention.Liveness, placed []retention.Placed) map[uint64]bool {
 	dead := map[uint64]bool{}
-	v.EachSample(func(word uint64, s *heap.Sample) {
-		if typ := uint32(s.Type); l.Of(word, typ) != retention.Live || l.Ends(word, typ) {
-			dead[s.ID] = true
+	for _, p := range placed {
+		if typ := uint32(p.Sample.Type); l.Of(p.Word, typ) != retention.Live || l.Ends(p.Word, typ) {
+			dead[p.Sample.ID] = true
 		}
-	})
+	}
 	return dead
 }
 

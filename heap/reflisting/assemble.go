@@ -99,6 +99,7 @@ func (a *assembler) add(p *trace.RefPart) error {
 		*a.extraBit(uint32(e.From)) |= 1 << (e.From % 64)
 	}
 	a.roots = append(a.roots, p.Roots...)
+	a.l.Samples = append(a.l.Samples, p.Samples...)
 	for _, blob := range p.Lists {
 		if err := a.list(blob); err != nil {
 			return err

@@ -21,6 +21,7 @@
 #include "refsend.h"
 #include "refwalk.h"
 #include "ring.h"
+#include "samples.h"
 #include "switch.h"
 #include "vmstructs.h"
 
@@ -62,7 +63,7 @@ static void *carve(uint8_t **at, uint64_t n, uint64_t populate) {
 }
 
 struct sizes {
-    uint64_t tokens, slots, parts, all, populated;
+    uint64_t tokens, slots, samples, parts, all, populated;
 };
 
 // The first time: what objects of 32 bytes with references in most of their words take. Later: as much more as there is
@@ -79,12 +80,14 @@ static struct sizes sizes_for(uint64_t used) {
     if (z.slots < 2 * lacked.slots) z.slots = 2 * lacked.slots < most ? 2 * lacked.slots : most;
     z.tokens = paged(z.tokens), z.slots = paged(4 * z.slots) / 4;
     z.parts = heapmap()->areas() + z.tokens / REF_PART_TOKENS + z.slots / REF_PART_SLOTS + 1024;
-    z.populated = z.tokens + 4 * z.slots + REF_ROOTS * sizeof(struct refroot) + (8 << 20);
+    z.samples = samples_most() + 1024u; // a few more may come until the stop
+    z.populated = z.tokens + 4 * z.slots + REF_ROOTS * sizeof(struct refroot) +
+                  z.samples * sizeof(struct refsample) + (8 << 20);
     z.all = z.tokens + 4 * z.slots + paged(z.parts * sizeof(struct refpart)) + paged(REF_CLASSES * 8) +
             MAX_TYPES * (sizeof(struct refmap) + sizeof(struct reftype)) +
             REF_CLASSES * (sizeof(struct refclass) + 2 * 4) + 2 * REF_BLOCKS * 4 +
             REF_EXTRA * sizeof(struct refextra) + paged(REF_ROOTS * sizeof(struct refroot)) +
-            paged(REF_REPEATS * 8) + (REF_MAYBES + REF_SEEN) * 4 + 16 * PAGE;
+            paged(z.samples * sizeof(struct refsample)) + paged(REF_REPEATS * 8) + (REF_MAYBES + REF_SEEN) * 4 + 16 * PAGE;
     return z;
 }
 
@@ -103,6 +106,7 @@ static struct refs *make(const struct sizes *z, void **map) {
     r->slot = carve(&at, 4 * z->slots, all), r->slot_end = r->slot + z->slots;
     r->part = carve(&at, z->parts * sizeof *r->part, all), r->part_end = r->part + z->parts;
     r->root = carve(&at, REF_ROOTS * sizeof *r->root, all);
+    r->sample = carve(&at, z->samples * sizeof *r->sample, all), r->samples_most = (uint32_t)z->samples;
     r->repeats = carve(&at, REF_REPEATS * 8, all);
     r->maybe = carve(&at, REF_MAYBES * 4, all);
     r->seen = carve(&at, REF_SEEN * 4, all);

@@ -15,11 +15,25 @@
 #include "os.h"
 #include "reforacle.h"
 #include "refstores.h"
+#include "samples.h"
 #include "storm.h"
 #include "vmstructs.h"
 
 // To visit classes and what comes behind them, a JVM before 25 resets the marks of all objects afterwards: 10 ns each.
 static bool stops_at_classes(void) { return vm.major < 25; }
+
+static void add_sample(void *arg, uint64_t id, uint64_t addr) {
+    struct refs *r = arg;
+    const uint64_t word = (addr - (uint64_t)vm.heap_base) >> 3;
+    if (r->samples < r->samples_most && word < UINT32_MAX)
+        r->sample[r->samples++] = (struct refsample){.id = id, .word = (uint32_t)word};
+}
+
+// Where the samples are. At depth samples nothing else says it.
+static void add_samples(void *arg) {
+    struct refs *r = arg;
+    samples_each(&r->heap, add_sample, r);
+}
 
 static void begin_stop(struct refstop *s) {
     s->walked = true;
@@ -36,6 +50,7 @@ static void begin_stop(struct refstop *s) {
     s->understood = guarded(refwalk_all, s->refs);
     s->what = violated, s->where = violated_at;
     s->walk = cpu_ns() - cpu;
+    if (s->understood && !guarded(add_samples, s->refs)) s->refs->samples = 0;
     if (s->understood) s->stores = refstores_read(s->refs), s->stacks = refstores_stacks(s->refs);
     s->all = now_ns() - s->begin;
     if (s->known) s->known_at = rd64((void *)((uintptr_t)s->known & ~7ull)); // the world stands still

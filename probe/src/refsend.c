@@ -24,7 +24,7 @@ static PER_RECORDING struct {
     void *map;
     struct refhead head;
     uint64_t no, n; // of the listing; of the part that is sent next
-    uint32_t piece, part, raw;
+    uint32_t piece, part, raw, plain; // plain: pieces before those of samples
     uint64_t slot; // of the part, if a block before has had slots of it; 0: none
     uint64_t progress;
     bool busy, sent, last;
@@ -40,6 +40,23 @@ static void put_about(struct refhead *h, const struct refs *r, const struct refs
     put_str(&e, a->missing, strlen(a->missing));
     put_str(&e, a->refused, strlen(a->refused));
     refhead_end(h, &e);
+}
+
+// Pieces of their own, since their blocks have another version.
+static void put_samples(struct refhead *h, const struct refs *r) {
+    for (uint32_t i = 0; i < r->samples;) {
+        struct enc e = refhead_begin(h, RECORDS * 20 + 16);
+        uint8_t *blob = blob_begin(&e, HC_EV_REFSAMPLES);
+        int64_t id = 0, word = 0;
+        for (uint32_t n = 0; n < RECORDS && i < r->samples; n++, i++) {
+            put_s(&e, (int64_t)r->sample[i].id - id);
+            put_s(&e, r->sample[i].word - word);
+            id = (int64_t)r->sample[i].id, word = r->sample[i].word;
+        }
+        blob_end(&e, blob);
+        refhead_end(h, &e);
+    }
+    refhead_close(h);
 }
 
 static void put_extra(struct refhead *h, const struct refs *r) {
@@ -108,7 +125,8 @@ static void fill(struct enc *e) {
     if (left < BLOCK + size / 4) return; // the rest of the ring is for collections
     put_defs(e, true);
     uint8_t *block = block_begin(e, HC_KIND_REFS);
-    if (!e->over) block[HC_BLOCK_OFF_VERSION] = HC_FORMAT_REFS;
+    const bool samples = out.r && out.piece >= out.plain && out.piece < out.head.pieces;
+    if (!e->over) block[HC_BLOCK_OFF_VERSION] = samples ? HC_FORMAT_REFSAMPLES : HC_FORMAT_REFS;
     put8(e, HC_EV_REFPART);
     put_u(e, out.no);
     put_u(e, out.n + 1);
@@ -152,6 +170,9 @@ void refsend_begin(JNIEnv *jni, struct refs *r, void *map, const struct refsend_
     if (r) {
         refnames_put(jni, r, &out.head);
         put_extra(&out.head, r);
+        refhead_close(&out.head);
+        out.plain = out.head.pieces;
+        put_samples(&out.head, r);
     }
     refhead_close(&out.head);
     if (out.head.failed) { // without names there is no listing; the request is answered all the same

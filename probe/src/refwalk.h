@@ -42,6 +42,10 @@ _Static_assert(sizeof(struct refmap) == 32, "its place takes one shift");
 struct refextra {
     uint32_t from, to, kind;
 };
+struct refsample { // a sampled object that lives
+    uint64_t id;
+    uint32_t word;
+};
 struct refroot {
     uint32_t target; // word + 1
     int32_t kind, depth;
@@ -66,6 +70,8 @@ struct refs {
     struct refextra *extra;
     struct refroot *root;
     uint64_t *repeats;
+    struct refsample *sample;
+    uint32_t samples, samples_most;
     uint32_t *maybe, *seen; // what stacks may refer to: words + 1; the newest of them
     struct heapmap heap;
 

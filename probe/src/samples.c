@@ -425,6 +425,18 @@ void samples_live(struct enc *e, const struct heapmap *at_finish) {
     if (at) blob_end(e, at);
 }
 
+uint32_t samples_most(void) { return atomic_load(&high); }
+
+void samples_each(const struct heapmap *at, void (*f)(void *arg, uint64_t id, uint64_t addr), void *arg) {
+    const uint32_t hi = atomic_load(&high);
+    for (uint32_t i = 0; i < hi; i++) {
+        const struct slot *s = &slots[i];
+        if (atomic_load_explicit(&s->state, memory_order_acquire) != RESOLVED) continue;
+        const uint64_t a = where(s, at);
+        if (a) f(arg, s->id, a);
+    }
+}
+
 void samples_live_typed(struct enc *e, const struct heapmap *at_finish) {
     samples_live(e, at_finish);
     uint32_t hi = atomic_load(&high);

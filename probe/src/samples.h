@@ -36,6 +36,9 @@ bool samples_sent(void); // none waits, and none is being written; VM thread
 void samples_resolve(struct enc *e, const struct heapmap *at_finish, bool full);
 void samples_live_typed(struct enc *e, const struct heapmap *at_finish); // with the types of their objects
 void samples_live(struct enc *e, const struct heapmap *at_finish); // those of the state
+uint32_t samples_most(void); // no more of them live
+// Calls f for each one that lives and has survived a collection, in a stop whose heap is at.
+void samples_each(const struct heapmap *at, void (*f)(void *arg, uint64_t id, uint64_t addr), void *arg);
 // Control thread.
 void samples_reap(JNIEnv *jni); // deletes weak references of the dead
 bool samples_waiting(void);

@@ -13,6 +13,8 @@ package references
 import (
 	"fmt"
 	"slices"
+
+	"github.com/heapcam/heapcam/trace"
 )
 
 // Limits of a listing. What is beyond is refused before it is allocated.
@@ -41,6 +43,8 @@ type Listing struct {
 	// Missing names the kinds of roots and references that were left out, in words for people. If it is empty, what no
 	// root reaches is dead.
 	Missing []string
+	// Samples say where sampled objects are that have survived a collection. An older probe does not say it.
+	Samples []trace.RefSample
 }
 
 // Shape says what objects are and how their slots are called.
