@@ -212,7 +212,7 @@ func single(all []candidate) []candidate {
 // scale lets no site grow by more than it has: the series are what samples stand for, and the figures of a state are
 // less where that is more than there is of a class (sites.State). Where it is less, a site has its share of the rest.
 func (h *detector) scale(r *heap.Cursor, named, others []candidate) {
-	if len(named)+len(others) == 0 || len(h.last) == 0 {
+	if len(named)+len(others) == 0 || len(h.last) == 0 || h.stale() {
 		return
 	}
 	live := (&sites.State{Symbols: r.Symbols, Samples: slices.Collect(maps.Values(r.Live)), Types: h.last}).Tallies()
@@ -269,11 +269,32 @@ func (h *detector) underestimated(r *heap.Cursor) map[sites.Class]float64 {
 	return stood
 }
 
+// stale says whether the newest known state is of before the last tenth of the window, as at depth samples: what has come
+// since is not in it.
+func (h *detector) stale() bool {
+	n := len(h.Times)
+	known := -1
+	for i, b := range h.Live {
+		if b >= 0 {
+			known = i
+		}
+	}
+	return known >= 0 && len(h.spaces) == n && h.Times[known] < h.Times[n-1]-(h.Times[n-1]-h.From)/staleShare
+}
+
+// staleShare divides the window: its last part, of which a state has to be known.
+const staleShare = 10
+
 // heapGrowth gives the growth of all that is known to live over the window, without what was dropped again, and what
-// lives at its end, 0 if it is never known.
+// lives at its end, 0 if it is never known. Where the newest state is stale it is what was in use: garbage of old space
+// counts then, too.
 func (h *detector) heapGrowth() (grown, live float64) {
 	var v []float64
-	for _, b := range h.Live {
+	stale := h.stale()
+	for i, b := range h.Live {
+		if stale {
+			b = float64(h.spaces[i].used)
+		}
 		if b >= 0 {
 			v = append(v, b)
 		}
