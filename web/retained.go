@@ -190,7 +190,7 @@ func (s *Server) holders(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		set, asked = h.OfSite(v, site), "sampled objects from "+site
+		set, asked = h.OfSite(v.Symbols, retention.PlacedIn(v), site), "sampled objects from "+site
 	case class != "":
 		set, asked = h.OfClass(class), class
 	default:

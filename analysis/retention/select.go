@@ -50,21 +50,32 @@ func (h *Heap) At(words []uint64) (out []graph.Member) {
 	return out
 }
 
-// OfSite gives the sampled objects of v, the state after the listing's collection, that were allocated at a site: one
-// of whose frames contains site as it is printed, package.Class.method(File.java:1). Each counts with the bytes that it
-// stands for.
-func (h *Heap) OfSite(v *heap.View, site string) []graph.Member {
+// OfSite gives those of sampled objects that were allocated at a site: one of whose frames contains site as it is
+// printed, package.Class.method(File.java:1). Each counts with the bytes that it stands for.
+func (h *Heap) OfSite(names *heap.Symbols, all []Placed, site string) (out []graph.Member) {
 	matches := map[uint64]bool{}
-	return h.Sampled(v, func(s *heap.Sample) bool {
-		m, known := matches[s.Frame]
+	for _, p := range all {
+		m, known := matches[p.Sample.Frame]
 		if !known {
-			for _, f := range sites.Stack(v.Symbols, s.Frame, sites.MaxFrames) {
+			for _, f := range sites.Stack(names, p.Sample.Frame, sites.MaxFrames) {
 				m = m || strings.Contains(f.String(), site)
 			}
-			matches[s.Frame] = m
+			matches[p.Sample.Frame] = m
 		}
-		return m
-	})
+		if x, ok := h.member(p); m && ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// member gives a sampled object of the listing with the bytes that it stands for.
+func (h *Heap) member(p Placed) (graph.Member, bool) {
+	i, ok := h.Object(h.Graph.L.Base + p.Word*8)
+	if !ok {
+		return graph.Member{}, false
+	}
+	return graph.Member{Object: i, Weight: p.Sample.Weight * float64(h.Graph.Bytes(i))}, true
 }
 
 // SampledMember is a sampled object with the number of the collection before which it was born.
@@ -73,27 +84,13 @@ type SampledMember struct {
 	Birth uint64
 }
 
-// SampledBy gives sampled objects by the frame that they were allocated in, as Sampled does.
+// SampledBy gives sampled objects by the frame that they were allocated in, as OfSite does.
 func (h *Heap) SampledBy(all []Placed) map[uint64][]SampledMember {
 	out := map[uint64][]SampledMember{}
 	for _, p := range all {
-		if i, ok := h.Object(h.Graph.L.Base + p.Word*8); ok {
-			m := graph.Member{Object: i, Weight: p.Sample.Weight * float64(h.Graph.Bytes(i))}
+		if m, ok := h.member(p); ok {
 			out[p.Sample.Frame] = append(out[p.Sample.Frame], SampledMember{m, p.Sample.Birth})
 		}
 	}
-	return out
-}
-
-// Sampled gives the sampled objects of v for which want is true. Each counts with the bytes that it stands for.
-func (h *Heap) Sampled(v *heap.View, want func(*heap.Sample) bool) (out []graph.Member) {
-	v.EachSample(func(addr uint64, s *heap.Sample) {
-		if !want(s) {
-			return
-		}
-		if i, ok := h.Object(h.Graph.L.Base + addr*8); ok {
-			out = append(out, graph.Member{Object: i, Weight: s.Weight * float64(h.Graph.Bytes(i))})
-		}
-	})
 	return out
 }

@@ -121,11 +121,11 @@ func (o *retaining) set(rec *ringstore.Recording, h *retention.Heap) (set []grap
 		}
 		asked = "the object at " + o.object
 	case o.site != "":
-		v, _, err := o.state(rec, h)
+		names, placed, err := o.placed(rec, h)
 		if err != nil {
 			return nil, "", err
 		}
-		set, asked = h.OfSite(v, o.site), "sampled objects from "+o.site
+		set, asked = h.OfSite(names, placed, o.site), "sampled objects from "+o.site
 	case o.where != "":
 		set, err = o.filtered(rec, h)
 		asked = "objects with " + o.where
@@ -146,6 +146,34 @@ func (o *retaining) state(rec *ringstore.Recording, h *retention.Heap) (*heap.Vi
 			"either", rec.Path, h.About.GC)
 	}
 	return v, c, err
+}
+
+// placed gives the sampled objects in the listing, by the state after its collection; where that is not known, as at
+// depth samples, by what the listing says.
+func (o *retaining) placed(rec *ringstore.Recording, h *retention.Heap) (*heap.Symbols, []retention.Placed, error) {
+	v, _, unknown := o.state(rec, h)
+	if unknown == nil {
+		return v.Symbols, retention.PlacedIn(v), nil
+	}
+	reaches, done, err := settledReaches(rec)
+	defer done()
+	if err != nil {
+		return nil, nil, unknown
+	}
+	l, err := reaches.After(h.About.GC)
+	if err != nil || l == nil {
+		return nil, nil, unknown
+	}
+	src := newSource(rec.Files...)
+	defer src.Close()
+	r := heap.NewReplay(src)
+	if err := collection.Each(r, func(c *heap.Collection) bool { return c.GC < l.GC }); err != nil {
+		return nil, nil, unknown
+	}
+	if all := l.Placed(r.Position().Live); len(all) > 0 {
+		return r.Position().Symbols, all, nil
+	}
+	return nil, nil, unknown
 }
 
 // filtered gives the objects for which the expression is true. Objects in eden are not among them.
