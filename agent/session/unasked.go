@@ -193,7 +193,7 @@ func (s *Session) collected(p *trace.Pause, after uint64) {
 	}
 }
 
-// listReferences asks for the reference listing that is due, if the overhead budget has twice the time for it.
+// listReferences asks for the reference listing that is due, if the overhead budget has the time for it, or twice as much.
 func (s *Session) listReferences(h *shmring.Status, now time.Time) {
 	u, l := &s.refs.unasked, s.steer.limits
 	if l == nil || l.MaxReferencePause <= 0 || !s.in.known {
@@ -206,7 +206,11 @@ func (s *Session) listReferences(h *shmring.Status, now time.Time) {
 	}
 	most := l.MaxReferencePause
 	if g := s.steer.budget.governor; g != nil {
-		most = min(most, g.Room()/2)
+		room := g.Room()
+		if l.ReferencesInterval >= 0 { // `run` has few, and its verdicts rest on them
+			room /= 2
+		}
+		most = min(most, room)
 	}
 	was := u.ticket
 	if s.request(h, now, most) != "" { // it stays due

@@ -214,6 +214,7 @@ func (p *puller) file(path string) error {
 	if p.dir != "" && st.Links == 0 {
 		return errGone
 	}
+	st.Size = vfs.Written(r, st.Size)
 	f, err := segment.NewFile(path, r, st.Size)
 	if err != nil { // what cannot be read is evidence too
 		p.m.Damaged = append(p.m.Damaged, name)

@@ -41,7 +41,7 @@ func OpenIn(fs vfs.FS, path string) (*File, error) {
 		f.Close()
 		return nil, err
 	}
-	out, err := NewFile(path, f, st.Size)
+	out, err := NewFile(path, f, vfs.Written(f, st.Size))
 	if err != nil {
 		f.Close()
 		return nil, err
@@ -58,6 +58,7 @@ func OpenHeadless(path string, like *File) *File {
 		return nil
 	}
 	st, err := r.Info()
+	st.Size = vfs.Written(r, st.Size)
 	if err != nil || st.Size <= HeaderSize {
 		r.Close()
 		return nil

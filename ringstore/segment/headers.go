@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"slices"
 )
 
 // Headers iterates over the headers of the frames, that of the index apart. Damage is yielded as an error
@@ -105,9 +106,18 @@ func (f *File) zeros(at int64) bool {
 				return false
 			}
 		}
-		at += int64(n)
+		at = f.behindHole(at + int64(n))
 	}
 	return true
+}
+
+// behindHole gives where to read on behind zeros that end at an offset: a file may have a hole of any length, which its
+// file system knows, and which takes for ever to read.
+func (f *File) behindHole(at int64) int64 {
+	if h, ok := f.c.(interface{ NextData(int64) int64 }); ok {
+		return h.NextData(at)
+	}
+	return at
 }
 
 // resync finds the next sound frame header at or behind at; -1: none.
@@ -127,6 +137,9 @@ func (f *File) resync(at int64) int64 {
 			}
 		}
 		at += int64(len(b) - FrameSize + 1)
+		if !slices.ContainsFunc(b[:n], func(c byte) bool { return c != 0 }) {
+			at = max(at, f.behindHole(at)-FrameSize) // a frame may begin just before
+		}
 		if len(b) < 1<<20 {
 			b = make([]byte, 2*len(b))
 		}

@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"errors"
+	"math"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,6 +19,35 @@ func (f osFile) Allocate(at, n int64) error {
 		}
 		return err
 	}
+}
+
+// NextData gives where the next bytes that were written begin, at or behind at: a hole has none, and reads as zeros. It
+// is math.MaxInt64 if there are none, and at if the file system does not tell.
+func (f osFile) NextData(at int64) int64 {
+	next, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
+	switch {
+	case errors.Is(err, unix.ENXIO):
+		return math.MaxInt64
+	case err != nil:
+		return at
+	}
+	return next
+}
+
+// DataEnd gives the end of the last bytes that were written of a file of this size, as far as the file system tells.
+func (f osFile) DataEnd(size int64) (end int64) {
+	for at := int64(0); at < size; at = end {
+		from := f.NextData(at)
+		if from >= size {
+			return end
+		}
+		hole, err := unix.Seek(int(f.Fd()), from, unix.SEEK_HOLE)
+		if err != nil || hole <= at {
+			return size
+		}
+		end = hole
+	}
+	return end
 }
 
 func (osFS) Free(path string) (int64, error) {

@@ -35,6 +35,22 @@ func occupiedBelow(fs FS, dir string, seen map[FileID]bool) (sum int64) {
 	return sum
 }
 
+// longHole is the least length of a hole that Written takes for one that no ring file has.
+const longHole = 1 << 20
+
+// Written is the size of an open file without a long hole at its end, of which nothing was ever written: it would take
+// for ever to read, and a copy of it would fill a disk.
+func Written(f File, size int64) int64 {
+	h, ok := f.(interface{ DataEnd(int64) int64 })
+	if !ok {
+		return size
+	}
+	if end := h.DataEnd(size); size-end > longHole {
+		return end
+	}
+	return size
+}
+
 func ReadSmall(fs FS, path string) ([]byte, error) {
 	f, err := fs.OpenRead(path)
 	if err != nil {
