@@ -114,8 +114,8 @@ func (p *puller) resume(names []vfs.Info) []vfs.Info {
 	}
 	last := p.m.Files[len(p.m.Files)-1].Name
 	for len(names) > 0 && names[0].Name <= last {
-		p.size += names[0].Size
-		p.done += names[0].Size
+		p.size += names[0].Holds()
+		p.done += names[0].Holds()
 		names = names[1:]
 	}
 	return names
@@ -147,7 +147,7 @@ func (p *puller) link(dir string, names []vfs.Info) []string {
 	folder.ClearPulls(p.fs, pulls)
 	paths := make([]string, 0, len(names))
 	for _, n := range names {
-		p.size += n.Size
+		p.size += n.Holds()
 		paths = append(paths, filepath.Join(dir, n.Name))
 	}
 	if p.dir, p.lock = folder.NewPull(p.fs, pulls); p.dir == "" {
@@ -339,7 +339,7 @@ func pick(fs vfs.FS, dir string, names []vfs.Info, opt Options) (needed []vfs.In
 			break
 		}
 		from--
-		bytes += names[from].Size
+		bytes += names[from].Holds()
 		if opt.LastBytes > 0 && bytes >= opt.LastBytes ||
 			opt.LastDuration > 0 && w.T1 > 0 && newest-w.T0 >= uint64(opt.LastDuration) {
 			break

@@ -23,6 +23,18 @@ type Info struct {
 // extents).
 func (i Info) Occupies() int64 { return max(Occupied(i.Size), i.Blocks) }
 
+// muchMore is how many times as long as what it occupies a file is that has a hole: no file system compresses a ring
+// file so much.
+const muchMore = 64
+
+// Holds is how long the file is for all that it can hold: its length, or what it occupies if most of it is a hole.
+func (i Info) Holds() int64 {
+	if i.Blocks > 0 && i.Size/muchMore > i.Blocks {
+		return i.Blocks
+	}
+	return i.Size
+}
+
 // File is an open file.
 //
 // Owner: who opened it, who must Close it. Lifetime: until Close; then every method fails with os.ErrClosed.
