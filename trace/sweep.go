@@ -1,14 +1,16 @@
 package trace
 
 // Sweeps follows whether G1 may have put fillers over dead objects, or freed their regions, since the newest listing.
-// Its markings do so from a Remark to the next Cleanup, and nothing reports it. Collections and listings come in the
-// order of the stream. The zero value has seen nothing.
+// Its markings do so from a Remark to the next Cleanup, and nothing reports it. Nor does anything report a later
+// collection that fails to evacuate an old region from which one before has failed: objects that died meanwhile are
+// filled over. Collections and listings come in the order of the stream. The zero value has seen nothing.
 type Sweeps struct {
 	Swept bool // since the newest listing, as far as was seen
 
 	g1, atStart bool
 	gc          uint64
 	sweeping    bool // a Remark, and no Cleanup yet
+	failing     bool // the newest collection has failed to evacuate some region
 	sure        bool // sweeping is known: no collection is missing in which it could have changed
 	rolled      bool // nothing was swept since the first slice of the listing under way
 }
@@ -25,6 +27,9 @@ func (s *Sweeps) Pause(p *Pause) {
 		s.Swept = s.Swept || s.g1 // for all that is known
 	}
 	s.gc = p.GC
+	if s.failing = s.g1 && p.Flags&PauseEvacFailed != 0; s.failing {
+		s.Swept, s.rolled = true, false
+	}
 	switch p.Kind {
 	case PauseRemark:
 		s.Swept, s.sweeping, s.sure, s.rolled = true, true, true, false
@@ -37,7 +42,7 @@ func (s *Sweeps) Pause(p *Pause) {
 
 // Listed takes in that the newest collection has a listing.
 func (s *Sweeps) Listed() {
-	if !s.sweeping {
+	if !s.sweeping && !s.failing {
 		s.Swept = false
 	}
 }

@@ -34,3 +34,22 @@ func TestSweepsSlices(t *testing.T) {
 		}
 	}
 }
+
+// TestSweepsFailed: a collection that could not evacuate a region may be followed by one that fills over what has died
+// in it and says nothing. The listing right behind the failure does not end that, the next one does.
+func TestSweepsFailed(t *testing.T) {
+	s := Sweeps{}
+	s.JVM(&JVM{Collector: CollectorG1, Flags: JVMAtStart})
+	for i, want := range []bool{false, true, true, true, false, false} {
+		p := Pause{GC: uint64(i + 1), Kind: PauseYoung}
+		if i == 1 {
+			p.Flags = PauseEvacFailed
+		}
+		if s.Pause(&p); i == 1 || i == 4 {
+			s.Listed()
+		}
+		if s.Swept != want {
+			t.Errorf("collection %d: swept %v", p.GC, s.Swept)
+		}
+	}
+}

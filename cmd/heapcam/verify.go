@@ -441,7 +441,7 @@ func printVerified(v *verified) {
 		if n == 0 {
 			return ""
 		}
-		return ui.Sprintf("; live objects not compared for %d after a Remark", n)
+		return ui.Sprintf("; live objects not compared for %d after a Remark or a failed evacuation", n)
 	}
 	if v.Summaries > 0 && !v.Alone {
 		line("checked against %s, %d rows%s", ui.Text(ui.Plural(v.Summaries, "summary")), v.SummaryRows,
