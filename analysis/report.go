@@ -99,6 +99,10 @@ type Report struct {
 
 	// the recording has a reference listing, at least
 	Referenced bool `json:"reference_listing"`
+	// collection before the oldest whole reference listing, absent: there is none
+	ListedFirst uint64 `json:"first_reference_listing,omitempty"`
+	// the same of the newest
+	ListedLast uint64 `json:"last_reference_listing,omitempty"`
 	// of old space, when references were listed last; null: they were not
 	Garbage *leak.Garbage `json:"garbage,omitempty"`
 	// a heap that would halve the time in collections; null: none is known

@@ -283,6 +283,12 @@ func (rep *Report) known() (first, last uint64) {
 	return first, last
 }
 
+// stale says whether the last collection whose state is known lies before the last quarter of the recording.
+func (rep *Report) stale(last uint64) bool {
+	i := slices.IndexFunc(rep.Collections, func(c CollectionRow) bool { return c.GC == last })
+	return i < len(rep.Collections)*3/4
+}
+
 // next gives the commands that lead on from this report of the recording name.
 func (rep *Report) next(name string) (out []ui.Text) {
 	file := ui.ShellWord(name)
@@ -299,7 +305,9 @@ func (rep *Report) next(name string) (out []ui.Text) {
 		out = append(out, ui.Sprintf("heapcam histogram --sites %s", file))
 	}
 	out = append(out, ui.Sprintf("heapcam view %s", file))
-	if first < last {
+	if rep.stale(last) && rep.ListedFirst < rep.ListedLast {
+		out = append(out, ui.Sprintf("heapcam dominators --by class --since %d %s", rep.ListedFirst, file))
+	} else if first < last {
 		out = append(out, ui.Sprintf("heapcam diff --from %d --to %d %s", first, last, file))
 	}
 	return out[:min(3, len(out))]

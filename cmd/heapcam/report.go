@@ -95,6 +95,7 @@ func reportOf(progress io.Writer, rec *ringstore.Recording) (*analysis.Report, e
 			rep.Account(took)
 			if listed {
 				rep.Garbage = garbage(rec)
+				rep.ListedFirst, rep.ListedLast = listedBetween(rec)
 			}
 		}
 		return rep, err

@@ -225,6 +225,19 @@ func garbage(rec *ringstore.Recording) *leak.Garbage {
 	return nil
 }
 
+// listedBetween gives the collections of the oldest and the newest whole reference listing, 0 if there is none.
+func listedBetween(rec *ringstore.Recording) (first, last uint64) {
+	reaches, done, err := settledReaches(rec)
+	defer done()
+	if err != nil {
+		return 0, 0
+	}
+	if gcs := reaches.GCs(); len(gcs) > 0 {
+		first, last = gcs[0], gcs[len(gcs)-1]
+	}
+	return first, last
+}
+
 // spacesAfter gives where the heap's spaces are after each of some collections, in order, as far as that is known. A
 // collection that a storm left without a listing says it, too; but for regions, of which each can become another space.
 func spacesAfter(rec *ringstore.Recording, gcs []uint64) (*heap.View, map[uint64][]heap.SpaceAt) {
