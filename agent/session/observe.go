@@ -211,5 +211,6 @@ func (s *Session) logStore(now ringstore.Stats) {
 	}
 	if was.Needed > 0 && now.Needed == 0 {
 		logs.Write(&s.log, logs.SyncFits)
+		s.syncs.tooSmall = told{}
 	}
 }

@@ -23,6 +23,25 @@ type schedule struct {
 	storms    syncpoint.Budget // of listings that full collections force
 	ratio     float64          // of a listing, stored by raw
 	tooLong   bool             // a sync point would take longer than max_sync_pause
+	tooSmall  told             // that none fits into the recording
+}
+
+// told is a warning that is not repeated while it says about the same.
+type told struct {
+	needed int64 // bytes that it named
+	at     time.Time
+}
+
+// toldAgain is after how long a warning comes again, toldMore what share more it has to name to come before.
+const toldAgain, toldMore = 10 * time.Minute, 0.5
+
+// again says whether a warning that now names so many bytes is to be written.
+func (t *told) again(needed int64, now time.Time) bool {
+	if float64(needed) <= (1+toldMore)*float64(t.needed) && now.Sub(t.at) < toldAgain {
+		return false
+	}
+	*t = told{needed, now}
+	return true
 }
 
 func newSchedule(maxTraceSize int64, e *emergency.Control) schedule {

@@ -136,3 +136,18 @@ func TestSyncPauseChanged(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestToldAgain: the warning that no sync point fits comes once, and again if much more is needed or time has passed.
+func TestToldAgain(t *testing.T) {
+	var w told
+	now := time.Unix(1000, 0)
+	for _, c := range []struct {
+		needed int64
+		after  time.Duration
+		want   bool
+	}{{100, 0, true}, {110, time.Second, false}, {160, time.Second, true}, {160, time.Minute, false}, {90, time.Hour, true}} {
+		if now = now.Add(c.after); w.again(c.needed, now) != c.want {
+			t.Errorf("%d bytes after %s: not %v", c.needed, c.after, c.want)
+		}
+	}
+}

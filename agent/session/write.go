@@ -199,7 +199,9 @@ func (s *Session) tooLarge(err error) bool {
 	if !errors.As(err, &small) {
 		return false
 	}
-	logs.Write(&s.log, logs.SyncTooLarge, logs.Err.Of(err), logs.Needed.Of(small.TooSmall()))
+	if needed := small.TooSmall(); s.syncs.tooSmall.again(needed, time.Now()) {
+		logs.Write(&s.log, logs.SyncTooLarge, logs.Err.Of(err), logs.Needed.Of(needed))
+	}
 	s.syncs.plan.TooLarge()
 	s.set(func(st *Status) { st.StoreError = err.Error() })
 	return true
