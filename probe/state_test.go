@@ -64,6 +64,8 @@ var outlive = map[string]string{
 	"lock_map":              "jvm.c: a field of the JDK",
 	"expected":              "shadow.c: what that code reads of a site",
 	"shift":                 "likewise",
+	"time_shift":            "os_posix.c: of the process' time namespace",
+	"time_shift_known":      "likewise",
 	"members":               "pool.c: threads, of which one may not have ended",
 	"nmembers":              "likewise",
 	"bell":                  "likewise",

@@ -7,8 +7,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/heapcam/heapcam/internal/timens"
 )
 
 // identity is what a Ring keeps of where it was opened.
@@ -350,5 +354,8 @@ func Monotonic() uint64 {
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
 		return 0
 	}
-	return uint64(ts.Nano())
+	return uint64(ts.Nano() - int64(clockShift()))
 }
+
+// clockShift is what the time namespace adds.
+var clockShift = sync.OnceValue(func() time.Duration { return timens.Shift(timens.Monotonic) })

@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/heapcam/heapcam/internal/timens"
 )
 
 // process says whether the producer is there: a process with the header's start ticks, and, if it is silent and we
@@ -173,7 +175,7 @@ func startTicks(pid int) (ticks uint64, zombie bool, err error) {
 		return 0, false, errors.New("shmring: /proc/PID/stat is short")
 	}
 	ticks, err = strconv.ParseUint(string(f[19]), 10, 64)
-	return ticks, f[0][0] == 'Z' || f[0][0] == 'X', err
+	return ticks - timens.Ticks(), f[0][0] == 'Z' || f[0][0] == 'X', err
 }
 
 // readAtOnce reads a small file of /proc into b, at a third of the cost of os.ReadFile: a hundred rings look twice a

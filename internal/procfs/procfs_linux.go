@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/heapcam/heapcam/internal/timens"
 )
 
 // maxStat bounds what is read of stat: the name in it has 16 bytes at most.
@@ -94,7 +96,8 @@ func (p *Process) startTicks() (uint64, error) {
 	if len(f) < 20 || f[0] == "X" {
 		return 0, fs.ErrNotExist
 	}
-	return strconv.ParseUint(f[19], 10, 64)
+	n, err := strconv.ParseUint(f[19], 10, 64)
+	return n - timens.Ticks(), err
 }
 
 // Apart says whether the process lives in another namespace of that kind ("mnt", "user") than we do. An error means

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,6 @@ static uint64_t clock_ns(clockid_t c) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-uint64_t now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
 uint64_t cpu_ns(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 uint64_t os_wall_ms(void) { return clock_ns(CLOCK_REALTIME) / 1000000; }
 void os_sleep_us(unsigned us) { usleep(us); }
@@ -71,13 +71,35 @@ static ssize_t content(const char *path, char *b, size_t n) { // NUL-terminated,
     return got;
 }
 
+// What the time namespace of this process adds to a clock, ns. An agent may be in another one: neither counts it.
+static int64_t clock_shift(const char *clock) {
+    char b[256];
+    long long s = 0, n = 0;
+    content("/proc/self/timens_offsets", b, sizeof b);
+    const char *p = strstr(b, clock);
+    if (p) sscanf(p + strlen(clock), "%lld %lld", &s, &n);
+    return s * 1000000000ll + n;
+}
+
+uint64_t now_ns(void) {
+    // The first call is at the load: no pause reads a file.
+    static _Atomic int64_t time_shift;
+    static _Atomic bool time_shift_known;
+    if (!atomic_load_explicit(&time_shift_known, memory_order_acquire)) {
+        atomic_store(&time_shift, clock_shift("monotonic"));
+        atomic_store_explicit(&time_shift_known, true, memory_order_release);
+    }
+    return clock_ns(CLOCK_MONOTONIC) - (uint64_t)atomic_load_explicit(&time_shift, memory_order_relaxed);
+}
+
 uint64_t os_start_ticks(void) {
+    const int64_t tick = 10000000; // ns: USER_HZ is 100
     char b[1024];
     content("/proc/self/stat", b, sizeof b);
     char *p = strrchr(b, ')');
     unsigned long long t = 0;
     if (p) sscanf(p + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &t);
-    return t;
+    return t ? t - (uint64_t)(clock_shift("boottime") / tick) : 0;
 }
 
 uint64_t os_pid_namespace(void) {
