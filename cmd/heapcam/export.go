@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -227,6 +228,13 @@ func whole(name string, f func(io.Writer) error) error {
 			return err
 		}
 		return w.Flush()
+	}
+	if s, err := stream(name); s != nil || err != nil {
+		if err != nil {
+			return err
+		}
+		w := bufio.NewWriterSize(s, 1<<20)
+		return closing(s)(cmp.Or(f(w), w.Flush()))
 	}
 	t, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {

@@ -299,6 +299,9 @@ func recordingAmong(recs []session.Status, out string, args []string) (string, e
 // part opens FILE.part and keeps what an earlier try has written there. end renames it to FILE, or leaves it for the
 // next try.
 func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer, end func(error) error, err error) {
+	if s, err := stream(o.file); s != nil || err != nil {
+		return s, closing(s), err
+	}
 	name := o.file + ".part"
 	switch {
 	case o.exact:
@@ -306,7 +309,7 @@ func (o *pullOptions) part(dir string, opt *ringstore.PullOptions) (w io.Writer,
 	case o.redact:
 		name = o.file + ".redacted.part"
 	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := openPart(name, os.O_RDWR)
 	if err != nil {
 		return nil, nil, cannotCreate(o.file, err)
 	}

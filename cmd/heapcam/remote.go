@@ -105,29 +105,17 @@ func (o *pullOptions) stream(ctx context.Context, cl *api.Client, args []string)
 			return err
 		}
 	}
-	w, name := ui.RawStdout(), o.file+".part"
-	if o.file != "-" {
-		var err error
-		if w, err = os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600); err != nil {
-			return err
-		}
+	w, end, err := output(o.file)
+	if err != nil {
+		return err
 	}
 	buf, begun := bufio.NewWriterSize(w, 1<<20), time.Now()
 	n := &counting{w: buf}
-	err := cl.Pull(ctx, q, n)
+	err = cl.Pull(ctx, q, n)
 	if ferr := buf.Flush(); err == nil {
 		err = ferr
 	}
-	if o.file != "-" {
-		if cerr := w.Close(); err == nil {
-			err = cerr
-		}
-		if err == nil {
-			err = os.Rename(name, o.file)
-		} else {
-			os.Remove(name) // a pull from an agent cannot be continued
-		}
-	}
+	err = end(err) // a pull from an agent cannot be continued
 	if err != nil {
 		return err
 	}

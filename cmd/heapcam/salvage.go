@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -42,24 +41,11 @@ func (o *salvageOptions) run(path string) (err error) {
 			return usage("verify: --salvage takes one recording: %s contains %d, like %s", path, len(subs), subs[0])
 		}
 	}
-	w := io.Writer(ui.RawStdout())
-	if o.file != "-" {
-		f, oerr := os.OpenFile(o.file+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-		if oerr != nil {
-			return oerr
-		}
-		defer func() {
-			if cerr := f.Close(); err == nil {
-				err = cerr
-			}
-			if err == nil {
-				err = os.Rename(f.Name(), o.file)
-			} else {
-				os.Remove(f.Name())
-			}
-		}()
-		w = f
+	w, end, err := output(o.file)
+	if err != nil {
+		return err
 	}
+	defer func() { err = end(err) }()
 	m, vs, err := ringstore.Salvage(context.Background(), path, w)
 	if err != nil {
 		return err

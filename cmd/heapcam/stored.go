@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"io"
-	"os"
 	pathpkg "path"
 	"time"
 
@@ -73,24 +71,14 @@ func (o *pullOptions) fetch(ctx context.Context, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	to, part := ui.RawStdout(), o.file+".part"
-	if o.file != "-" {
-		if to, err = os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600); err != nil {
-			return cannotCreate(o.file, err)
-		}
+	to, end, err := output(o.file)
+	if err != nil {
+		return err
 	}
 	p := ui.NewProgress("pulling")
 	_, err = io.Copy(&reporting{to, p, 0, from.Size()}, io.NewSectionReader(from, 0, from.Size()))
 	p.Done()
-	if o.file != "-" {
-		err = cmp.Or(err, to.Close())
-		if err == nil {
-			err = os.Rename(part, o.file)
-		} else {
-			os.Remove(part)
-		}
-	}
-	if err != nil {
+	if err = end(err); err != nil {
 		return err
 	}
 	ui.Fprintf(ui.Stderr, "heapcam: pulled %s from %s, in %s\n", ui.Bytes(from.Size()), name, ui.Duration(p.Spent()))
