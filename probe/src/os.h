@@ -41,6 +41,11 @@ void os_release(void *p, size_t n);   // of either: there no more
 uint32_t os_pid(void);
 uint64_t os_start_ticks(void);   // when it began, as the agent's shmring.StartTicks counts
 uint64_t os_pid_namespace(void); // 0: there are none
+#ifndef _WIN32
+// Writes n bytes of zeros into a file, so that their blocks are taken; 0 or an errno. In the place of posix_fallocate,
+// whose system call a sandbox may end the process for.
+int os_write_zeros(int fd, uint64_t at, uint64_t n);
+#endif
 uint64_t os_memory_left(void);   // what may still be taken, bytes; UINT64_MAX: no limit can be seen
 unsigned os_cpus(void);          // that this process may use, by affinity and quota; Windows: 1
 void os_random(uint8_t b[16]);   // all zero: none was had

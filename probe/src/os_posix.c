@@ -60,6 +60,26 @@ void *os_sparse(size_t n) { return os_memory(n); }
 void os_give_back(void *p, size_t n) { madvise(p, n, MADV_DONTNEED); }
 void os_release(void *p, size_t n) { munmap(p, n); }
 
+int os_write_zeros(int fd, uint64_t at, uint64_t n) {
+    enum { PAGES = 64, TRIES = 1000 };
+    static const char page[4096];
+    struct iovec v[PAGES];
+    int tries = 0;
+    if (lseek(fd, (off_t)at, SEEK_SET) < 0) return errno;
+    while (n) {
+        const uint64_t part = n < sizeof page * PAGES ? n : sizeof page * PAGES;
+        const int count = (int)((part + sizeof page - 1) / sizeof page);
+        for (int i = 0; i < count; i++) v[i] = (struct iovec){(void *)(uintptr_t)page, sizeof page};
+        v[count - 1].iov_len = part - sizeof page * (uint64_t)(count - 1);
+        const ssize_t did = writev(fd, v, count);
+        if (did > 0)
+            n -= (uint64_t)did;
+        else if (!did || errno != EINTR || ++tries == TRIES)
+            return did ? errno : ENOSPC;
+    }
+    return 0;
+}
+
 // ---- the process --------------------------------------------------------------------------------
 uint32_t os_pid(void) { return (uint32_t)getpid(); }
 

@@ -26,19 +26,10 @@
 static bool stat_of(int fd, struct stat *st) { return syscall(SYS_fstat, fd, st) == 0; }
 
 // Only the header's first page is used: the rest is there so that the data can be mapped whatever the size of a page
-// is. In small parts: on tmpfs a signal of the application, of a profiler's timer for example, undoes a part and no
-// more.
+// is.
 static int allocate(int fd, size_t capacity) {
-    enum { PART = 256 << 10, TRIES = 1000 };
-    int err = 0, tries = 0;
-    for (size_t at = 0; !err && at < HC_RING_HEADER_SIZE + capacity;) { // the capacity is a multiple of it
-        err = posix_fallocate(fd, (off_t)at, at ? PART : HC_RING_HEADER_USED);
-        if (!err)
-            at = at ? at + PART : HC_RING_HEADER_SIZE;
-        else if (err == EINTR && ++tries < TRIES)
-            err = 0;
-    }
-    return err;
+    const int err = os_write_zeros(fd, 0, HC_RING_HEADER_USED);
+    return err ? err : os_write_zeros(fd, HC_RING_HEADER_SIZE, capacity);
 }
 
 static bool create_file(struct os_ring *r, const char *path, char *why) { // false: errno says why as well

@@ -88,7 +88,7 @@ int spool_open(uint64_t size, uint64_t ticks, uint32_t *flags, char *why) {
     }
     struct flock whole = {.l_type = F_WRLCK,
                           .l_whence = SEEK_SET}; // of the open file: it goes with the last descriptor and mapping
-    int err = fcntl(fd, F_OFD_SETLK, &whole) ? errno : posix_fallocate(fd, 0, (off_t)size);
+    int err = fcntl(fd, F_OFD_SETLK, &whole) ? errno : os_write_zeros(fd, 0, size);
     if (err) {
         snprintf(why, HC_MAX_REASON, "no room for a ring of %llu bytes in the spool folder %s: %s",
                  (unsigned long long)size, opt.spool, strerror(err));
