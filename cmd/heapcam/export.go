@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -120,10 +119,7 @@ func (o *exportOptions) run(ctx context.Context, path string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
+	ctx, stop := interruptible(ctx)
 	defer stop()
 	rec, err := openReading(path)
 	if err != nil {
@@ -240,6 +236,8 @@ func whole(name string, f func(io.Writer) error) error {
 	if err != nil {
 		return cannotCreate(name, err)
 	}
+	unfinished.Store(t.Name())
+	defer unfinished.Store("")
 	w := bufio.NewWriterSize(t, 1<<20)
 	err = f(w)
 	if err == nil {

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"runtime/metrics"
@@ -72,11 +71,7 @@ two: a flame graph whose colours show the change, and the slopes of ` + "`heapca
 }
 
 func (o *viewOptions) run(c *cobra.Command, refs []string) error {
-	ctx := c.Context()
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
+	ctx, stop := interruptible(c.Context())
 	defer stop()
 	// The cached states change little. This saves a third of the memory and costs a tenth more time to read. The
 	// report, for which a reader waits, needs little memory.

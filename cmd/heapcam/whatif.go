@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
 
@@ -193,7 +191,7 @@ func (o *whatifOptions) run(c *cobra.Command, path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", rec.Path, err)
 	}
-	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt)
+	ctx, stop := interruptible(c.Context())
 	defer stop()
 	var progress func(float64)
 	if ui.IsTerminal(ui.RawStderr()) {
