@@ -23,6 +23,10 @@ type Check struct {
 	Unfit uint64 `json:"unfit"`
 	// Roots that name no listed object.
 	Roots uint64 `json:"dangling_roots"`
+	// Sampled objects whose places the listing names; an older recording names none.
+	Samples uint64 `json:"samples"`
+	// Of these, those whose place has no listed object.
+	Misplaced uint64 `json:"misplaced_samples"`
 	// The first such reference.
 	First string `json:"first,omitempty"`
 	// Why the listing cannot be read.
@@ -91,6 +95,12 @@ func (h *Heap) Check() Check {
 	for i := range g.L.Roots {
 		if g.L.Find(g.L.Roots[i].Target) < 0 {
 			c.Roots++
+		}
+	}
+	c.Samples = uint64(len(g.L.Samples))
+	for _, s := range g.L.Samples {
+		if s.Word >= references.MaxWord || g.L.Find(uint32(s.Word)+1) < 0 {
+			c.Misplaced++
 		}
 	}
 	return c

@@ -45,6 +45,9 @@ func printReferences(cs []retention.Check) {
 		if c.First != "" {
 			ui.Fprintf(ui.Stdout, "    the first: %s\n", c.First)
 		}
+		if c.Misplaced > 0 {
+			ui.Fprintf(ui.Stdout, "    %d of %s are at no listed object\n", c.Misplaced, ui.Plural(c.Samples, "sample"))
+		}
 		if c.Roots > 0 {
 			ui.Fprintf(ui.Stdout, "    %d roots name no listed object\n", c.Roots)
 		}

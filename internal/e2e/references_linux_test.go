@@ -175,6 +175,12 @@ func holdReferences(t *testing.T, major int, gc string, opts ...string) {
 	if n := len(all[0].Addr); uint64(n) != got.Objects || len(all[0].Roots) == 0 {
 		t.Errorf("%d objects, the probe says %d; %d roots", n, got.Objects, len(all[0].Roots))
 	}
+	for _, s := range all[0].Samples {
+		if all[0].Find(uint32(s.Word)+1) < 0 {
+			t.Errorf("sample %d: no object is at %d", s.ID, s.Word)
+		}
+	}
+	t.Logf("%d samples", len(all[0].Samples))
 	checkHeld(t, all[0])
 	sound(t, got.Dir)
 }
