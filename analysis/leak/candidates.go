@@ -212,10 +212,12 @@ func single(all []candidate) []candidate {
 // scale lets no site grow by more than it has: the series are what samples stand for, and the figures of a state are
 // less where that is more than there is of a class (sites.State). Where it is less, a site has its share of the rest.
 func (h *detector) scale(r *heap.Cursor, named, others []candidate) {
+	h.figures = nil
 	if len(named)+len(others) == 0 || len(h.last) == 0 || h.stale() {
 		return
 	}
 	live := (&sites.State{Symbols: r.Symbols, Samples: slices.Collect(maps.Values(r.Live)), Types: h.last}).Tallies()
+	h.figures = live
 	less := h.underestimated(r)
 	for _, all := range [...][]candidate{named, others} {
 		for i := range all {

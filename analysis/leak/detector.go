@@ -31,14 +31,15 @@ type detector struct {
 	newest   uint64 // the interval after the last collection
 	least    uint64
 	sampled  float64
-	watched  bool          // a random part of the samples is followed (ZGC, Shenandoah, Epsilon)
-	last     []heap.Count  // the newest known state by type
-	spaces   []spaceUse    // after each collection
-	callers  sites.Callers // by samples; only where objects have a site of one frame
-	early    []heap.Count  // the first known state by type, after the collection
-	earlyAt  uint64        // with this number
-	levels   levels        // exact counts after collections of old space
-	full     *Full         // the heap was full
+	watched  bool                       // a random part of the samples is followed (ZGC, Shenandoah, Epsilon)
+	last     []heap.Count               // the newest known state by type
+	spaces   []spaceUse                 // after each collection
+	figures  map[sites.Key]*sites.Tally // of sites at the end, as far as their classes have so much; nil: not known
+	callers  sites.Callers              // by samples; only where objects have a site of one frame
+	early    []heap.Count               // the first known state by type, after the collection
+	earlyAt  uint64                     // with this number
+	levels   levels                     // exact counts after collections of old space
+	full     *Full                      // the heap was full
 	fullness trace.FullHeap
 	first    uint64  // number of the first collection
 	listings int     // reference listings that say what lives

@@ -288,8 +288,18 @@ func (v *Verdict) outside(holder ui.Flow) ui.Flow {
 // lastName is the name of a class without its package and the classes around it.
 func lastName(class string) string { return class[strings.LastIndexAny(class, ".$")+1:] }
 
-// has is what sites have at the end of the window, in bytes that samples stand for.
+// has is what sites have at the end of the window, in bytes that samples stand for, as far as their classes have so
+// much.
 func (h *detector) has(r *heap.Symbols, keys []sites.Key) (n float64) {
+	if h.figures != nil {
+		for _, k := range keys {
+			if t := h.figures[k]; t != nil {
+				figure, _ := t.Bytes()
+				n += figure
+			}
+		}
+		return n
+	}
 	of := map[*history.Series]bool{}
 	for _, k := range keys {
 		of[h.Sites[k]] = true

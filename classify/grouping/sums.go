@@ -53,9 +53,12 @@ func (s *stratum) sample(x *SampledSum) {
 
 // fits gives the multipliers of what is sampled, of the rest, of what may be older than the recording, and of few.
 func (s *stratum) fits() (all [numFits]fit) {
-	o, g, old := multipliers(s.o, s.own, s.before, s.so, 0)
+	o, g, old := multipliers(s.o, s.own, s.before, s.so, 0, 1)
 	unknown := s.o - s.own - o*(s.so.Sum-s.own)
-	b, h, oldBytes := multipliers(s.bytes, s.ownBytes, s.oldBytes, s.sbytes, stats.LeastObject*unknown)
+	b, h, oldBytes := multipliers(s.bytes, s.ownBytes, s.oldBytes, s.sbytes, stats.LeastObject*unknown, 1)
+	if b < o { // as in package sites: too many samples are too many for both
+		o, g, old = multipliers(s.o, s.own, s.before, s.so, 0, b)
+	}
 	all[0] = fit{mo: o, mb: b}
 	g, few := g.split(s.o-s.own-s.before, s.few)
 	h, fewBytes := h.split(s.bytes-s.ownBytes-s.oldBytes, s.fewBytes)
@@ -90,10 +93,10 @@ func (s share) split(fresh, few float64) (rest, some share) {
 }
 
 // multipliers gives that of what samples stand for beside themselves (stats.Total.Fit), and those of what they leave
-// of the rest and of what may be older. They stand for what is not older first, and leave reserved.
-func multipliers(all, own, before float64, sampled stats.Total, reserved float64) (f float64, rest, older share) {
+// of the rest and of what may be older. They stand for what is not older first, leave reserved, and get most at most.
+func multipliers(all, own, before float64, sampled stats.Total, reserved, most float64) (f float64, rest, older share) {
 	unsampled := all - own
-	f = sampled.Fit(own, unsampled-min(unsampled, reserved))
+	f = min(most, sampled.Fit(own, unsampled-min(unsampled, reserved)))
 	known := f * (sampled.Sum - own)
 	fresh := unsampled - before
 	unknown := max(0, fresh-known)
