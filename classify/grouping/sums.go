@@ -56,8 +56,11 @@ func (s *stratum) fits() (all [numFits]fit) {
 	o, g, old := multipliers(s.o, s.own, s.before, s.so, 0, 1)
 	unknown := s.o - s.own - o*(s.so.Sum-s.own)
 	b, h, oldBytes := multipliers(s.bytes, s.ownBytes, s.oldBytes, s.sbytes, stats.LeastObject*unknown, 1)
-	if b < o { // as in package sites: too many samples are too many for both
+	switch { // as in package sites: too many samples are too many for both
+	case b < o:
 		o, g, old = multipliers(s.o, s.own, s.before, s.so, 0, b)
+	case o < b:
+		b, h, oldBytes = multipliers(s.bytes, s.ownBytes, s.oldBytes, s.sbytes, stats.LeastObject*unknown, o)
 	}
 	all[0] = fit{mo: o, mb: b}
 	g, few := g.split(s.o-s.own-s.before, s.few)
