@@ -11,9 +11,19 @@ static bool emptied(const struct heapmaps *m) {
     return !(s->top > s->bottom && f->top == s->top && f->bottom == s->bottom);
 }
 
+// Parallel gives memory back when it makes the young generation smaller, at its upper end, where survivors may have
+// been: what they have left there cannot be read any more.
+static bool given_back(const struct heapmaps *m, const struct area *s) {
+    uint64_t end = m->finish.area[EDEN].end;
+    for (int i = FROM; i <= TO; i++)
+        if (m->finish.area[i].end > end) end = m->finish.area[i].end;
+    return used(s) && s->top > end;
+}
+
 static bool moves(struct walker *w, const struct heapmaps *m, bool evac) {
     const struct area *s = m->start.area;
     bool ok = true;
+    if (evac && (given_back(m, &s[FROM]) || given_back(m, &s[TO]))) return false;
     if (evac && used(&s[FROM])) ok &= walk_moves(w, s[FROM].bottom, s[FROM].top, SRC_FROM, uncounted_in(w, FROM));
     if (evac && used(&s[TO])) ok &= walk_moves(w, s[TO].bottom, s[TO].top, SRC_FROM, uncounted_in(w, TO));
     return ok;
@@ -21,7 +31,7 @@ static bool moves(struct walker *w, const struct heapmaps *m, bool evac) {
 
 static bool eden(struct walker *w, const struct heapmaps *m) {
     const struct area *s = &m->start.area[EDEN];
-    return !used(s) || walk_moves(w, s->bottom, s->top, SRC_EDEN, 0);
+    return !used(s) || (!given_back(m, s) && walk_moves(w, s->bottom, s->top, SRC_EDEN, 0));
 }
 
 static void births(struct walker *w, struct heapmaps *m, bool evac) {
