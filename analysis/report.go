@@ -91,9 +91,11 @@ type Report struct {
 	Ending Ending `json:"ending"`
 	End    string `json:"end"` // how the recording ends, for people
 	// what the kernel killed for want of memory shortly before the JVM was found ended; absent: nothing that is known
-	Killed    *Killed  `json:"killed,omitempty"`
-	FirstLook ui.Flow  `json:"look_first"`        // the headline of `heapcam leaks`
-	Watched   *Watched `json:"watched,omitempty"` // of ZGC, Shenandoah and Epsilon
+	Killed    *Killed `json:"killed,omitempty"`
+	FirstLook ui.Flow `json:"look_first"` // the headline of `heapcam leaks`
+	// what limits that headline where nothing leaks, as `heapcam leaks` says it
+	Limits  ui.Flow  `json:"leaks_note,omitempty"`
+	Watched *Watched `json:"watched,omitempty"` // of ZGC, Shenandoah and Epsilon
 	// memory of the JVM's process; null: not recorded
 	Process *Process `json:"process,omitempty"`
 
@@ -239,6 +241,9 @@ func (rep *Report) Account(c *cost.Cost) { rep.Cost, rep.SamplingUntil = c.Total
 func (rep *Report) Settle(found *leak.Report) {
 	rep.Verdicts, rep.Misses, rep.Full = found.Verdicts, found.Misses, found.Full
 	rep.FirstLook = found.Headline
+	if len(found.Verdicts) == 0 && found.CannotTell == "" {
+		rep.Limits = found.Limits()
+	}
 }
 
 // grown fills the classes that grew. sampled is by how much, as far as samples show.

@@ -18,6 +18,10 @@ func (rep *Report) pauseShare() float64 { return float64(rep.PauseNS) / float64(
 // WriteText prints the report on one screen. name is how the recording was named; "" if it has no name.
 func (rep *Report) WriteText(w io.Writer, name string) {
 	ui.Headline(w, leak.Style(rep.Verdicts, rep.FirstLook), rep.FirstLook)
+	if rep.Limits != "" {
+		ui.Fprintf(w, "\n")
+		ui.Paragraph(w, "Note:", 6, rep.Limits)
+	}
 	if len(rep.Collections) > 0 {
 		rep.writeLeaks(w)
 		rep.writeWindow(w)
@@ -147,7 +151,7 @@ func (rep *Report) writeTrust(w io.Writer) {
 	if rep.Uncompacted {
 		ui.Field(w, "Dead objects", collection.MayCountDead)
 	}
-	if len(rep.Verdicts) == 0 && rep.OldCollections == 0 {
+	if len(rep.Verdicts) == 0 && rep.OldCollections == 0 && rep.Garbage == nil {
 		ui.Field(w, "Old space", "not collected in this recording: it is not known which objects died there")
 	}
 }
@@ -253,10 +257,13 @@ func (rep *Report) writeLeaks(w io.Writer) {
 	c := ui.NewColumns(2, ">GROWTH", ">SINCE START", "VERDICT", "CLASSES AND PLACE")
 	for _, s := range rep.Verdicts[:min(3, len(rep.Verdicts))] {
 		c.Row(s.Rate(), ui.Bytes(s.GrownBytes), s.Kind, s.What)
-		for j, f := range s.Site[:min(3, len(s.Site))] {
+		// the innermost frame, and from the line that can be changed on; between them may be many of a library
+		at := max(0, slices.Index(s.Site, s.Place))
+		shown := append(slices.Clone(s.Site[:min(1, at)]), s.Site[at:min(at+3-min(1, at), len(s.Site))]...)
+		for j, f := range shown {
 			more := ui.Text("")
-			if j == 2 && len(s.Site) > 3 {
-				more = ui.Sprintf("  (%d more)", len(s.Site)-3)
+			if n := len(s.Site) - len(shown); j == len(shown)-1 && n > 0 {
+				more = ui.Sprintf("  (%d more)", n)
 			}
 			c.Under(6, ui.Sprintf("at %s%s", f, more))
 		}

@@ -46,6 +46,7 @@ type growth struct {
 	why              why        // it is not named
 	queued           bool       // its older objects are dead, and it grows all the same
 	seeps            bool       // most of its objects die, and the others pile up
+	mixed            bool       // most of its objects die, so that others may pile up unseen
 	once             bool       // it lives, but nothing shows that it grew steadily between two floors
 	counts           [3]uint64  // of its class after the first, a middle and the last floor, if they say that it grows
 	alone            string     // the class, if it is named for these alone: what its objects hold is not in the bytes
@@ -58,6 +59,11 @@ func (h *detector) judge(s *history.Series) growth {
 	g := h.grows(s, &c)
 	if g.why == whyFills || g.why == whyStopped {
 		h.seeps(&g, s, &c)
+	}
+	if n := len(c.floors); g.why == whyFills && n > 0 {
+		old := h.ages(s, c.t[c.floors[n-1]])
+		_, known := old.turnover()
+		g.mixed = known && old.alive[0] < asMany*old.taken[0]
 	}
 	return g
 }

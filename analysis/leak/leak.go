@@ -183,6 +183,9 @@ func (l *Report) Leaks() (n int) {
 	return n
 }
 
+// Limits is the Note for people: what limits the verdicts.
+func (l *Report) Limits() ui.Flow { return l.note }
+
 // Options set what a detector asks for.
 type Options struct {
 	// MinGrowth is the share of the maximum heap a day below which growth is no verdict; DefaultMinGrowth by default.

@@ -23,6 +23,7 @@ type Miss struct {
 	Next     ui.Flow `json:"next"` // what would show more
 
 	reason ui.Flow // as a part of a sentence
+	mixed  bool    // most of its objects die, so that others may pile up unseen
 }
 
 // Text is a near miss for people.
@@ -91,6 +92,8 @@ func (m *Miss) unsure(collections int) bool {
 	case reasons[whyHolder].code, reasons[whyTurnover].code, reasons[whyFreed].code, reasons[whyBeside].code,
 		reasons[whyChance].code:
 		return true
+	case reasons[whyFills].code:
+		return m.mixed
 	case reasons[whyStopped].code: // few points make steps of any growth
 		return collections < fewForSteps
 	}
@@ -207,7 +210,7 @@ func (h *detector) misses(r *heap.Cursor, x *heads, others []candidate, named []
 		}
 		m := Miss{Class: c.key.Class.Name, Site: sites.Stack(r.Symbols, c.key.Frame, sites.MaxFrames),
 			GrownBytes: min(uint64(c.grown), h.mostLive()), Reason: reasons[c.why].code, Next: reasons[c.why].next,
-			reason: reasons[c.why].text}
+			reason: reasons[c.why].text, mixed: c.mixed}
 		m.SiteID = sites.ID(m.Class, m.Site)
 		m.Sentence = ui.Flowf("%s %s: +%s. Not reported: %s.", sites.ClassName(m.Class, ""), place(m.Site),
 			ui.Flow(ui.Bytes(m.GrownBytes)), reasons[c.why].text)

@@ -209,7 +209,7 @@ func (v *Verdict) write(w io.Writer) {
 		}
 		ui.Paragraph(w, "    Thread", 16, name)
 	}
-	for i, m := range v.Members[:min(len(v.Members), 4)] {
+	for i, m := range v.Members[:min(len(v.Members), shownMembers)] {
 		if i == 0 {
 			ui.Fprintf(w, "    Allocated\n")
 			sites.WriteStack(w, m.Site, 6)
@@ -226,4 +226,14 @@ func (v *Verdict) write(w io.Writer) {
 		ui.Beside(w, "       ", ui.Sprintf("%s/s %s %s", ui.Bytes(uint64(max(0, m.BytesPerSecond))),
 			sites.WithLoader(m.Class, m.Loader), sites.Top(m.Site)))
 	}
+	if more := len(v.Members) - shownMembers; more > 0 {
+		sum := 0.0
+		for _, m := range v.Members[shownMembers:] {
+			sum += max(0, m.BytesPerSecond)
+		}
+		ui.Fprintf(w, "       %s/s in %d more; --json has all\n", ui.Bytes(uint64(sum)), more)
+	}
 }
+
+// shownMembers is how many sites of a data structure the text of a verdict has.
+const shownMembers = 4

@@ -40,6 +40,17 @@ func (h *Heap) All() []graph.Member {
 	return out
 }
 
+// AllLive gives all objects that something keeps, or that only weak and phantom references lead to, each with its bytes:
+// no garbage, of which eden has much.
+func (h *Heap) AllLive() (out []graph.Member) {
+	for _, m := range h.All() {
+		if _, ok := h.Graph.Strength(m.Object); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
 // At gives the objects at addresses, in words from the heap base; those that are not listed are left out.
 func (h *Heap) At(words []uint64) (out []graph.Member) {
 	for _, w := range words {

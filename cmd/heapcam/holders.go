@@ -130,7 +130,7 @@ func (o *retaining) set(rec *ringstore.Recording, h *retention.Heap) (set []grap
 		set, err = o.filtered(rec, h)
 		asked = "objects with " + o.where
 	default:
-		set, asked = h.All(), "all objects"
+		set, asked = h.AllLive(), "all live objects"
 	}
 	if err == nil && len(set) == 0 {
 		err = withCode(exitNotFound, "%s: %s: none in the references after collection %d", rec.Path, asked, h.About.GC)
@@ -228,7 +228,7 @@ the bytes, and adds up all others. Objects to which only weak or phantom referen
 leads, have lines of their own.
 
 Soft references keep objects alive, so they count: such a path has the mark "(soft)". Without a flag the verb shows what
-holds the whole heap. With --site the figures are estimates: a sampled object also counts for the objects that were not
+holds what lives. With --site the figures are estimates: a sampled object also counts for the objects that were not
 sampled.` +
 			listingHelp + fileHelp,
 		Example: `  heapcam holders incident.heapcam --class com.shop.Order

@@ -169,7 +169,7 @@ func TestHolders(t *testing.T) {
 			"  2.9 %  nothing: garbage"}},
 		{[]string{"holders", dir, "--site", "Shop.buy"}, 0, []string{"60 objects", "100 %  static app.Shop.cache"}},
 		{[]string{"holders", dir, "--where", "size > 100"}, 0, []string{"100 %  static app.Shop.cache → Map.table"}},
-		{[]string{"holders", dir, "--at", "last"}, 0, []string{"all objects"}},
+		{[]string{"holders", dir, "--at", "last"}, 0, []string{"all live objects"}},
 		{[]string{"holders", dir, "--class", "Order", "--dot"}, 0, []string{"digraph holders", "Map.table"}},
 		{[]string{"paths", dir, "--class", "app.Order", "--strength", "soft"}, 0, []string{
 			"1 reached by soft references", "static app.Shop.soft → SoftReference.referent (soft)"}},
