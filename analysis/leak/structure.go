@@ -298,12 +298,17 @@ func (s *structure) shared(r *heap.Symbols, m *part, site []sites.StackFrame) []
 		}
 		o := sites.Stack(r, k.Frame, sites.MaxFrames)
 		i, j := sites.Own(o), 0
-		for first+j < n && i+j < len(o) && o[i+j].String() == site[first+j].String() {
+		for first+j < n && i+j < len(o) && sameFrame(o[i+j], site[first+j]) {
 			j++
 		}
 		n = first + j
 	}
 	return site[:n]
+}
+
+// sameFrame says whether two frames are one for who reads a stack: which line of a library's method it is says nothing.
+func sameFrame(a, b sites.StackFrame) bool {
+	return a.String() == b.String() || a.Class == b.Class && a.Method == b.Method && sites.Library(a.Class)
 }
 
 // line names a place in the code; classes of one name from several loaders are the same code.
