@@ -435,8 +435,8 @@ var events = []Event{
 	{Tag: TagRefList, Name: "reflist", Since: 4, Fields: blob, Form: BlobList},
 	{Tag: TagRefSlots, Name: "refslots", Since: 4, Fields: blob, Form: BlobSlots},
 	{Tag: TagRefColumns, Name: "refcolumns", Since: RefColumnsVersion, Fields: blob, Form: BlobColumns},
-	{Tag: TagRefSamples, Name: "refsamples", Since: RefSamplesVersion, Fields: blob, Form: BlobRecords, Record: "sample",
-		Records: []Field{{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev},
+	{Tag: TagRefSamples, Name: "refsamples", Since: RefSamplesVersion, Fields: blob, Form: BlobRecords,
+		Record: "sample", Records: []Field{{Name: "id", Type: FieldS, Max: MaxSampleID, Delta: DeltaPrev},
 			{Name: "word", Type: FieldS, Max: MaxRefWord, Delta: DeltaPrev}}},
 	{Tag: TagEnd, Name: "end", Fields: []Field{u("time", MaxTime), en("reason", 1, 255, EndReasonNames), str("text")}},
 }

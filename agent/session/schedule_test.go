@@ -145,7 +145,8 @@ func TestToldAgain(t *testing.T) {
 		needed int64
 		after  time.Duration
 		want   bool
-	}{{100, 0, true}, {110, time.Second, false}, {160, time.Second, true}, {160, time.Minute, false}, {90, time.Hour, true}} {
+	}{{100, 0, true}, {110, time.Second, false}, {160, time.Second, true}, {160, time.Minute, false},
+		{90, time.Hour, true}} {
 		if now = now.Add(c.after); w.again(c.needed, now) != c.want {
 			t.Errorf("%d bytes after %s: not %v", c.needed, c.after, c.want)
 		}

@@ -193,7 +193,8 @@ func (s *Session) collected(p *trace.Pause, after uint64) {
 	}
 }
 
-// listReferences asks for the reference listing that is due, if the overhead budget has the time for it, or twice as much.
+// listReferences asks for the reference listing that is due, if the overhead budget has the time for it, or twice as
+// much.
 func (s *Session) listReferences(h *shmring.Status, now time.Time) {
 	u, l := &s.refs.unasked, s.steer.limits
 	if l == nil || l.MaxReferencePause <= 0 || !s.in.known {

@@ -271,8 +271,8 @@ func (h *detector) underestimated(r *heap.Cursor) map[sites.Class]float64 {
 	return stood
 }
 
-// stale says whether the newest known state is of before the last tenth of the window, as at depth samples: what has come
-// since is not in it.
+// stale says whether the newest known state is of before the last tenth of the window, as at depth samples: what has
+// come since is not in it.
 func (h *detector) stale() bool {
 	n := len(h.Times)
 	known := -1

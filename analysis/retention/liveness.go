@@ -111,7 +111,8 @@ func newLiveness(l *references.Listing) (*Liveness, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Liveness{Missing: l.Missing, samples: l.Samples, addr: l.Addr, typ: make([]uint32, len(l.Addr)), words: l.Words, level: level}
+	x := &Liveness{Missing: l.Missing, samples: l.Samples, addr: l.Addr, typ: make([]uint32, len(l.Addr)),
+		words: l.Words, level: level}
 	for i, c := range l.Code {
 		if x.typ[i] = l.Shapes[c].Type; l.Shapes[c].Kind == references.Filler {
 			x.words[i] = 0

@@ -40,8 +40,8 @@ func (h *Heap) All() []graph.Member {
 	return out
 }
 
-// AllLive gives all objects that something keeps, or that only weak and phantom references lead to, each with its bytes:
-// no garbage, of which eden has much.
+// AllLive gives all objects that something keeps, or that only weak and phantom references lead to, each with its
+// bytes: no garbage, of which eden has much.
 func (h *Heap) AllLive() (out []graph.Member) {
 	for _, m := range h.All() {
 		if _, ok := h.Graph.Strength(m.Object); ok {

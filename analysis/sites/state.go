@@ -72,8 +72,8 @@ func (s *State) fits(samples []*heap.Sample) (fits map[uint64]room, before map[C
 
 // Fit gives stats.Total.Fit of a type: of all that there is n objects and size bytes are samples, which stand for so
 // many objects and bytes. What has less room says it for both: the samples are too many, as of a thread whose
-// allocation buffers collections take away half full (the JVM draws such a thread more often). Else the objects of a site
-// would be smaller, or larger, than any that was sampled.
+// allocation buffers collections take away half full (the JVM draws such a thread more often). Else the objects of a
+// site would be smaller, or larger, than any that was sampled.
 func Fit(all heap.Count, n, size uint64, stands, standBytes *stats.Total) (objects, bytes float64) {
 	unsampled, rest := float64(all.Objects)-float64(n), float64(all.Bytes)-float64(size)
 	objects = stands.Fit(float64(n), unsampled)

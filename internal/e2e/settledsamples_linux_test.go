@@ -16,8 +16,8 @@ func TestSettledAtSamples(t *testing.T) {
 		t.Run(gc, func(t *testing.T) {
 			d := newDaemon(t, "--depth", "samples", "--sampling", "64k")
 			d.start(t)
-			p := program{major: []int{17, 25}[i], gc: gc, heap: "256m", main: "KeptSessions", args: []string{"300", "0"},
-				opts: []string{d.withProbe(t, "")}}
+			p := program{major: []int{17, 25}[i], gc: gc, heap: "256m", main: "KeptSessions",
+				args: []string{"300", "0"}, opts: []string{d.withProbe(t, "")}}
 			r := p.plain(t)
 			awaitSession(t, d)
 			var got referencesReply

@@ -14,7 +14,8 @@ func TestShift(t *testing.T) {
 			t.Errorf("%s: %s, want %s", clock, got, want)
 		}
 	}
-	for _, odd := range []string{"", "monotonic", "monotonic x 0\n", "monotonic 99999999999999 0\n", "monotonic 1 -1\n"} {
+	for _, odd := range []string{"", "monotonic", "monotonic x 0\n", "monotonic 99999999999999 0\n",
+		"monotonic 1 -1\n"} {
 		if got := shift(odd, Monotonic); got != 0 {
 			t.Errorf("%q: %s", odd, got)
 		}

@@ -87,7 +87,8 @@ static struct sizes sizes_for(uint64_t used) {
             MAX_TYPES * (sizeof(struct refmap) + sizeof(struct reftype)) +
             REF_CLASSES * (sizeof(struct refclass) + 2 * 4) + 2 * REF_BLOCKS * 4 +
             REF_EXTRA * sizeof(struct refextra) + paged(REF_ROOTS * sizeof(struct refroot)) +
-            paged(z.samples * sizeof(struct refsample)) + paged(REF_REPEATS * 8) + (REF_MAYBES + REF_SEEN) * 4 + 16 * PAGE;
+            paged(z.samples * sizeof(struct refsample)) + paged(REF_REPEATS * 8) + (REF_MAYBES + REF_SEEN) * 4 +
+            16 * PAGE;
     return z;
 }
 
@@ -106,7 +107,8 @@ static struct refs *make(const struct sizes *z, void **map) {
     r->slot = carve(&at, 4 * z->slots, all), r->slot_end = r->slot + z->slots;
     r->part = carve(&at, z->parts * sizeof *r->part, all), r->part_end = r->part + z->parts;
     r->root = carve(&at, REF_ROOTS * sizeof *r->root, all);
-    r->sample = carve(&at, z->samples * sizeof *r->sample, all), r->samples_most = (uint32_t)z->samples;
+    r->sample = carve(&at, z->samples * sizeof *r->sample, all);
+    r->samples_most = (uint32_t)z->samples;
     r->repeats = carve(&at, REF_REPEATS * 8, all);
     r->maybe = carve(&at, REF_MAYBES * 4, all);
     r->seen = carve(&at, REF_SEEN * 4, all);

@@ -35,6 +35,16 @@ static void add_samples(void *arg) {
     samples_each(&r->heap, add_sample, r);
 }
 
+// A root that is a thread gets the number of that, by which it has a name.
+static void number_threads(void *arg) {
+    struct refstop *s = arg;
+    for (uint32_t i = 0; i < s->refs->roots; i++) {
+        struct refroot *x = &s->refs->root[i];
+        const uint64_t a = (uint64_t)vm.heap_base + ((uint64_t)x->target - 1) * 8 + s->tid;
+        if (x->kind == HC_RR_THREAD && x->target && !x->thread) x->thread = (int64_t)rd64((void *)(uintptr_t)a);
+    }
+}
+
 static void begin_stop(struct refstop *s) {
     s->walked = true;
     s->begin = now_ns();
@@ -52,6 +62,7 @@ static void begin_stop(struct refstop *s) {
     s->walk = cpu_ns() - cpu;
     if (s->understood && !guarded(add_samples, s->refs)) s->refs->samples = 0;
     if (s->understood) s->stores = refstores_read(s->refs), s->stacks = refstores_stacks(s->refs);
+    if (s->understood && s->tid) (void)guarded(number_threads, s);
     s->all = now_ns() - s->begin;
     if (s->known) s->known_at = rd64((void *)((uintptr_t)s->known & ~7ull)); // the world stands still
 }
@@ -107,6 +118,7 @@ static jint JNICALL each_root(jvmtiHeapReferenceKind k, const jvmtiHeapReference
     if (k == JVMTI_HEAP_REFERENCE_THREAD && s->stores) return 0; // it is among them
     struct refroot x = root_of(k, i);
     x.target = (uint32_t)WORD(a) + 1;
+    if (k == JVMTI_HEAP_REFERENCE_THREAD && s->tid && !safe_read(&x.thread, a + s->tid, sizeof x.thread)) x.thread = 0;
     if (is_repeat(r, &x)) return 0;
     if (r->roots == REF_ROOTS) r->roots_full = true;
     if (r->roots_full) return JVMTI_VISIT_ABORT;
@@ -137,6 +149,7 @@ void refroots_stop(JNIEnv *jni, struct refstop *s) {
     s->known = o ? (*jni)->NewGlobalRef(jni, o) : NULL;
     (*jni)->ExceptionClear(jni);
     (void)refstores_find(s->known);
+    s->tid = object_field_offset(jni, "java/lang/Thread", "tid");
     s->oracle = opt.oracle && reforacle_begin();
     (*jvmti)->FollowReferences(jvmti, 0, NULL, NULL, &cb, s);
     if (s->oracle && s->understood && !refs_failed(s->refs)) reforacle_compare(s->refs);

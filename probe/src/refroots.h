@@ -19,6 +19,7 @@ struct refstop {
     bool no_room;              // in the budget of a storm: there was no walk
     const char *what;          // why not, at which address
     uint64_t where;
+    uint64_t tid;         // offset of Thread.tid, which says whose name a thread has; 0: not known
     jobject known;        // a JNI global: its object must be among the roots
     uint64_t known_at;    // its address
     uint64_t calls, found, odd; // callbacks; those that named it, that named no address of the heap
