@@ -60,7 +60,11 @@ func (h *detector) judge(s *history.Series) growth {
 	if g.why == whyFills || g.why == whyStopped {
 		h.seeps(&g, s, &c)
 	}
-	if n := len(c.floors); g.why == whyFills && n > 0 {
+	switch g.why {
+	case whyFills, whyStopped, whyChance, whyFreed:
+		h.stays(&g, s, &c)
+	}
+	if n := len(c.floors); (g.why == whyFills || g.why == whyStopped) && n > 0 {
 		old := h.ages(s, c.t[c.floors[n-1]])
 		_, known := old.turnover()
 		g.mixed = known && old.alive[0] < asMany*old.taken[0]

@@ -95,7 +95,7 @@ func (m *Miss) unsure(collections int) bool {
 	case reasons[whyFills].code:
 		return m.mixed
 	case reasons[whyStopped].code: // few points make steps of any growth
-		return collections < fewForSteps
+		return m.mixed || collections < fewForSteps
 	}
 	return false
 }

@@ -70,6 +70,44 @@ func TestSeeps(t *testing.T) {
 	}
 }
 
+// TestStays: with two or three collections of old space, what is older than any session in use shows that some stay: a
+// suspect. Neither sessions that are all closed, nor objects that live for long, nor a load that rises leave such.
+func TestStays(t *testing.T) {
+	long := func(share, life float64) func(float64) float64 { // a share of the objects lives for so long
+		i := 0.0
+		return func(float64) float64 {
+			if i += share; i >= 1 {
+				i--
+				return life
+			}
+			return 1
+		}
+	}
+	for name, c := range map[string]struct {
+		objects []object
+		want    int
+	}{
+		"one session in five stays":     {births(1, 20, session(5)), 1},
+		"all are closed":                {births(1, 20, session(0)), 0},
+		"a fifth lives for 20 s":        {births(1, 20, long(0.2, 20)), 0},
+		"a fifth lives for 30 s":        {births(1, 20, long(0.2, 30)), 0},
+		"a few stay that came at first": {append(births(1, 20, long(0, 0)), births(1, 1, lives(1))...), 0},
+		"objects that live for 25 s":    {births(1, 10, lives(25)), 0},
+	} {
+		c.objects = append(c.objects, births(2, 20, lives(0.1))...) // what else the program does
+		for _, floors := range [][]float64{{30, 59}, {30, 45, 59}} {
+			r, h := world(c.objects, every(floors, nil))
+			l := h.Report(&r.Cursor)
+			if len(l.Verdicts) != c.want {
+				t.Errorf("%s, %d: %+v, %+v", name, len(floors), l.Verdicts, l.Misses)
+			}
+			if c.want > 0 && len(l.Verdicts) > 0 && l.Verdicts[0].Kind != KindSuspect {
+				t.Errorf("%s, %d: %+v", name, len(floors), l.Verdicts[0])
+			}
+		}
+	}
+}
+
 // oneLine makes one line of sites 1, 2 and so on, each of another caller.
 func oneLine(r *heap.Replay, callers ...string) {
 	for i, caller := range callers {
