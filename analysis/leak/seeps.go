@@ -57,10 +57,10 @@ func (h *detector) seeps(g *growth, s *history.Series, c *curve) {
 	g.bySamples(was + now)
 }
 
-// stays looks for the same in what lives at the newest floor alone. What is in use varies from floor to floor, and hides
-// what piles up. But of what is older than a quarter of the time only that is left: of each third of the time before,
-// as large a share lives, and most has died. Of what had a limit, the oldest would be gone. Then g says so: a leak
-// where there were many floors, and it is hardly chance, else a suspect.
+// stays looks for the same in what lives at the newest floor alone. What is in use varies from floor to floor, and
+// hides what piles up. But of what is older than a quarter of the time only that is left: of each third of the time
+// before, as large a share lives, and most has died. Of what had a limit, the oldest would be gone. Then g says so: a
+// leak where there were many floors, and it is hardly chance, else a suspect.
 func (h *detector) stays(g *growth, s *history.Series, c *curve) {
 	n := len(c.floors)
 	if n < 2 || s.Taken == 0 {
