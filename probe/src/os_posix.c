@@ -65,13 +65,11 @@ int os_write_zeros(int fd, uint64_t at, uint64_t n) {
     static const char page[4096];
     struct iovec v[PAGES];
     int tries = 0;
+    for (int i = 0; i < PAGES; i++) v[i] = (struct iovec){(void *)(uintptr_t)page, sizeof page};
     if (lseek(fd, (off_t)at, SEEK_SET) < 0) return errno;
     while (n) {
-        const uint64_t part = n < sizeof page * PAGES ? n : sizeof page * PAGES;
-        const int count = (int)((part + sizeof page - 1) / sizeof page);
-        for (int i = 0; i < count; i++) v[i] = (struct iovec){(void *)(uintptr_t)page, sizeof page};
-        v[count - 1].iov_len = part - sizeof page * (uint64_t)(count - 1);
-        const ssize_t did = writev(fd, v, count);
+        const uint64_t whole = n / sizeof page;
+        const ssize_t did = whole ? writev(fd, v, whole < PAGES ? (int)whole : PAGES) : write(fd, page, n);
         if (did > 0)
             n -= (uint64_t)did;
         else if (!did || errno != EINTR || ++tries == TRIES)
