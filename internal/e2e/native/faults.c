@@ -122,6 +122,8 @@ int openat(int dir, const char *path, int flags, ...) {
     }
 IO(read, (int fd, void *b, size_t n), (fd, b, n / 2), (fd, b, n))
 IO(pread, (int fd, void *b, size_t n, off_t o), (fd, b, n / 2, o), (fd, b, n, o))
+IO(write, (int fd, const void *b, size_t n), (fd, b, n / 2), (fd, b, n))
+IO(writev, (int fd, const struct iovec *v, int n), (fd, v, (n + 1) / 2), (fd, v, n))
 IO(pwrite, (int fd, const void *b, size_t n, off_t o), (fd, b, n / 2, o), (fd, b, n, o))
 
 #define VM(name) \
@@ -140,7 +142,6 @@ VM(process_vm_writev)
 WRAP(void *, mmap, (void *a, size_t n, int p, int f, int fd, off_t o), (a, n, p, f, fd, o), MAP_FAILED)
 WRAP(int, munmap, (void *a, size_t n), (a, n), -1)
 WRAP(int, madvise, (void *a, size_t n, int w), (a, n, w), -1)
-WRAP(int, posix_fallocate, (int fd, off_t o, off_t n), (fd, o, n), with)
 WRAP(int, flock, (int fd, int op), (fd, op), -1)
 WRAP(int, unlink, (const char *p), (p), -1)
 WRAP(int, unlinkat, (int d, const char *p, int f), (d, p, f), -1)
