@@ -147,9 +147,9 @@ func TestDiffDraws(t *testing.T) {
 	}
 }
 
-// TestDiffFates: callers of what died are those of samples that died, and so on. What gets its site between the states
+// TestDiffParts: callers of what died are those of samples that died, and so on. What gets its site between the states
 // was not born there.
-func TestDiffFates(t *testing.T) {
+func TestDiffParts(t *testing.T) {
 	const alone, gone, kept, made = 1, 2, 4, 6
 	at := func(id, parent, method uint64) trace.Frame {
 		return trace.Frame{ID: id, Parent: parent, Method: method}

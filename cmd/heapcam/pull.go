@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"time"
@@ -107,10 +106,7 @@ func (o *pullOptions) run(ctx context.Context, args []string) (err error) {
 	if !o.since.IsZero() && !o.until.IsZero() && !o.since.Time.Before(o.until.Time) {
 		return usage("pull: --since %s is not before --until %s", &o.since, &o.until)
 	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
+	ctx, stop := interruptible(ctx) // a pipe that nobody reads from would wait for ever
 	defer stop()
 	if len(args) == 1 && bucket.Is(args[0]) {
 		return o.fetch(ctx, args[0])

@@ -8,7 +8,7 @@ import (
 )
 
 // TestHole: what a file system knows to be a hole is not read. A file that was extended to a terabyte is one that was
-// cut off, as is one with zeros behind its frames, and a frame behind such a hole is found.
+// cut off.
 func TestHole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "00000001"+Suffix)
 	head := Header{Session: "00112233445566778899aabbccddeeff", Number: 1}
