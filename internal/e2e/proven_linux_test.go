@@ -20,9 +20,10 @@ func TestProvenSites(t *testing.T) {
 	for _, c := range parts(t, pair{17, "G1"}, pair{17, "Parallel"}, pair{25, "Serial"}) {
 		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
 			t.Parallel()
-			p := program{major: c.major, gc: c.gc, heap: "48m", main: "Known", args: []string{"3000", "600"},
+			p := program{major: c.major, gc: c.gc, heap: "96m", opts: []string{"-Xmn6m"}, main: "Known",
+				args:  []string{"6000", "600"}, // 36 s, since a round may take many seconds on a slow machine
 				flags: []string{"--sampling", "4KiB", "--sampling-max-overhead", "0%"},
-				limit: "64MiB"}
+				limit: "64MiB", probe: "newsites=2"}
 			r := p.start(t)
 			r.finish(t)
 			dir := r.recorded(t).dir

@@ -14,8 +14,8 @@
 
 enum {
     BODY = 256 << 10, // bytes of a body with its tables
-    LINE = 16 << 10,
-    LINES = 128,
+    LINE = 4 << 10,
+    LINES = 512,
     MOST = 1 << 16,   // entries of a pool; methods of a class
     CLASS_RESOLVED = 7,
     TEXT = 2048,
@@ -40,7 +40,7 @@ static PER_RECORDING struct {
     bool whole; // entries and resolved hold all of it
     uint64_t methods[META_METHODS];
 } now;
-// What was copied since metadata_begin, by address: a system call costs as much as 16 KiB that it copies, and classes
+// What was copied since metadata_begin, by address: a system call costs as much as 4 KiB that it copies, and classes
 // that were loaded side by side lie side by side.
 static PER_RECORDING uint8_t *lines;
 static PER_RECORDING struct line {
@@ -106,7 +106,7 @@ void metadata_rest(void) {
     os_give_back(lines, (size_t)LINE * LINES);
 }
 
-// The copy of the 16 KiB around from; NULL: not all of them can be read.
+// The copy of the 4 KiB around from; NULL: not all of them can be read.
 static const uint8_t *line_of(uint64_t from) {
     const uint64_t begin = from & ~(uint64_t)(LINE - 1);
     const size_t i = (size_t)(begin / LINE) % LINES;

@@ -328,7 +328,7 @@ static void begin_round(uint64_t now) {
 }
 
 void newsites_turn(uint64_t now) {
-    if (!on || spent > CREDIT + (now - begun) / SHARE) return;
+    if (!on || (opt.newsites < 2 && spent > CREDIT + (now - begun) / SHARE)) return;
     if (doing == IDLE) begin_round(now);
     if (doing != IDLE && !prepare()) return stop("no memory");
     if (doing == IDLE) return;

@@ -82,7 +82,7 @@ static bool set(const char *name, const char *v) {
     else if (!strcmp(name, "drag"))
         snprintf(opt.drag, sizeof opt.drag, "%s", v);
     else if (!strcmp(name, "newsites"))
-        opt.newsites = n;
+        opt.newsites = n < 3 ? (uint8_t)n : 1;
     else if (!strcmp(name, "disabled"))
         snprintf(opt.disabled, sizeof opt.disabled, "%s", v);
     else if (!set_for_test(name, n)) {

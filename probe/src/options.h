@@ -16,7 +16,7 @@ struct options {
     char drag[200];              // packages whose code notes uses, with "+" between; "app": all of the application
     bool exact;                  // exact sites: bytecode is changed
     bool hash;                   // and they are written to identity hashes
-    bool newsites;               // bytecodes are read for proven sites
+    uint8_t newsites;            // bytecodes are read for proven sites; 2: whatever that costs, for tests
     bool unmirrored;             // a test's: as where the data cannot be mapped twice
     // a test's: this JDK is taken for an untested one: 1 between the tested ones, 2 whose self-check fails, 3 newer
     // than they are, 4 newer, and the self-check after the first collection fails

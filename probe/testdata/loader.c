@@ -368,7 +368,7 @@ static void note(const char *fmt, ...) {
     va_end(ap);
 }
 
-struct options opt = {.newsites = true}; // with the rows of proven sites
+struct options opt = {.newsites = 1}; // with the rows of proven sites
 
 static bool last; // of the damage of one case: only then a name may be lost by which the harness itself finds rows
 
