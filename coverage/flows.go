@@ -91,16 +91,16 @@ func (l *Live) EachSite(f func(s Site, known bool, e Estimate)) bool {
 		add(sites[k], &s)
 		add(types[s.typ], &s)
 	}
-	fits := map[uint32]Estimate{}
+	fits := map[uint32]float64{}
 	l.Totals(func(typ uint32, n Count) {
 		rest := Estimate{float64(n.Objects), float64(n.Bytes)}
 		if x := types[typ]; x != nil {
-			var fit Estimate
-			fit.Objects = share(x.all.Objects-x.own.Objects, rest.Objects-x.own.Objects)
-			rest.Objects -= x.own.Objects + fit.Objects*(x.all.Objects-x.own.Objects)
-			free := rest.Bytes - x.own.Bytes
-			fit.Bytes = share(x.all.Bytes-x.own.Bytes, free-min(free, leastObject*rest.Objects))
-			rest.Bytes = free - fit.Bytes*(x.all.Bytes-x.own.Bytes)
+			others, free := x.all.minus(x.own), rest.minus(x.own)
+			fit := share(others.Objects, free.Objects)
+			reserved := leastObject * max(0, free.Objects-fit*others.Objects)
+			// What has less room, objects or bytes, says it for both, as in analysis/sites.Fit.
+			fit = min(fit, share(others.Bytes, free.Bytes-min(free.Bytes, reserved)))
+			rest = Estimate{free.Objects - fit*others.Objects, free.Bytes - fit*others.Bytes}
 			fits[typ] = fit
 		}
 		if rest.Objects > 0 || rest.Bytes > 0 {
@@ -109,11 +109,15 @@ func (l *Live) EachSite(f func(s Site, known bool, e Estimate)) bool {
 	})
 	for k, x := range sites {
 		if fit, ok := fits[k.Type]; ok { // else its type is not known yet
-			f(k, true, Estimate{x.own.Objects + fit.Objects*(x.all.Objects-x.own.Objects),
-				x.own.Bytes + fit.Bytes*(x.all.Bytes-x.own.Bytes)})
+			others := x.all.minus(x.own)
+			f(k, true, Estimate{x.own.Objects + fit*others.Objects, x.own.Bytes + fit*others.Bytes})
 		}
 	}
 	return true
+}
+
+func (e Estimate) minus(o Estimate) Estimate {
+	return Estimate{e.Objects - o.Objects, e.Bytes - o.Bytes}
 }
 
 // share is the part of others that there is room for.
