@@ -26,9 +26,13 @@ type slow struct {
 	until chan bool
 	over  <-chan struct{}
 	blocks
+	begun func() // if it is set: called before each block
 }
 
 func (s *slow) Next() (trace.Block, error) {
+	if s.begun != nil {
+		s.begun()
+	}
 	select {
 	case <-s.until:
 	case <-s.over:
@@ -48,7 +52,7 @@ func readSlowly(t *testing.T, collector uint64) (s *web.Server, url string, read
 	bs = append(bs, m.End())
 	read = make(chan bool)
 	s = web.New(web.Config{Title: "slow", Open: func(func(done, total int64)) (*web.Input, error) {
-		return &web.Input{Source: &slow{read, t.Context().Done(), blocks{slices.Clone(bs)}}, Close: func() {}}, nil
+		return &web.Input{Source: &slow{read, t.Context().Done(), blocks{slices.Clone(bs)}, nil}, Close: func() {}}, nil
 	}, OpenPauses: func() (*web.Input, error) {
 		return &web.Input{Source: &blocks{slices.Clone(bs)}, Close: func() {}}, nil
 	}})
@@ -114,7 +118,7 @@ func TestLikely(t *testing.T) {
 	s := web.New(web.Config{Title: "storm", OpenCensus: quick,
 		OpenPauses: func() (*web.Input, error) { return quick(nil) },
 		Open: func(func(done, total int64)) (*web.Input, error) {
-			return &web.Input{Source: &slow{read, t.Context().Done(), blocks{slices.Clone(bs)}}, Close: func() {}}, nil
+			return &web.Input{Source: &slow{read, t.Context().Done(), blocks{slices.Clone(bs)}, nil}, Close: func() {}}, nil
 		}})
 	h := httptest.NewServer(s)
 	t.Cleanup(func() { s.Close(); h.Close() })
@@ -143,13 +147,14 @@ func (c *counted) Next() (trace.Block, error) {
 func TestStateComesFirst(t *testing.T) {
 	bs := blocksIn(t, stormOf(t))
 	var reads atomic.Int64
-	read := make(chan bool)
+	read, waits := make(chan bool), make(chan bool)
+	begun := sync.OnceFunc(func() { close(waits) })
 	s := web.New(web.Config{Title: "first",
 		OpenCensus: func(func(done, total int64)) (*web.Input, error) {
 			return &web.Input{Source: &counted{blocks{slices.Clone(bs)}, &reads}, Close: func() {}}, nil
 		},
 		Open: func(func(done, total int64)) (*web.Input, error) {
-			return &web.Input{Source: &slow{read, t.Context().Done(), blocks{slices.Clone(bs)}}, Close: func() {}}, nil
+			return &web.Input{Source: &slow{read, t.Context().Done(), blocks{slices.Clone(bs)}, begun}, Close: func() {}}, nil
 		}})
 	h := httptest.NewServer(s)
 	t.Cleanup(func() { s.Close(); h.Close() })
@@ -160,7 +165,7 @@ func TestStateComesFirst(t *testing.T) {
 		defer close(answered)
 		ask(t, url, "nearest?at=last", &near)
 	}()
-	time.Sleep(200 * time.Millisecond) // until the page waits
+	<-waits
 	overview := make(chan bool)
 	go func() {
 		defer close(overview)
