@@ -222,6 +222,9 @@ func (h *detector) scale(r *heap.Cursor, named, others []candidate) {
 	for _, all := range [...][]candidate{named, others} {
 		for i := range all {
 			c := &all[i]
+			if c.exact {
+				continue
+			}
 			has, stood, more := 0.0, 0.0, 0.0
 			for _, k := range c.keys() {
 				if t := live[k]; t != nil {

@@ -50,6 +50,9 @@ type growth struct {
 	once             bool       // it lives, but nothing shows that it grew steadily between two floors
 	counts           [3]uint64  // of its class after the first, a middle and the last floor, if they say that it grows
 	alone            string     // the class, if it is named for these alone: what its objects hold is not in the bytes
+	exact            bool       // grown and slope rest on exact counts
+	stayed           uint64     // objects older than so many seconds that stayed, if they say that it grows
+	older            float64
 	seen, seenAt     float64    // share of the growth that lived at the newest floor, and when that was
 }
 

@@ -171,6 +171,7 @@ func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 			c.p, c.why = 1, whyReplaced
 		}
 		h.byClass(r.Symbols, c)
+		h.bornSteadily(r, c)
 		if c.p <= significance && c.slope > 0 && h.swaps(c) {
 			c.p, c.why = 1, whyReplaced
 		}

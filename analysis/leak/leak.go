@@ -89,6 +89,8 @@ type Verdict struct {
 	counts string  // the class that ClassObjects are of
 	queued bool    // the older objects are dead
 	seeps  bool    // most of them are
+	stayed uint64  // all the same, so many stayed that are older than
+	older  float64 // so many seconds
 	once   bool    // it lives, but nothing shows that it grows further
 	evicts ui.Flow // by what means its collection may drop objects
 	seen   ui.Flow // what share of a suspect's growth is known to have lived, and since when
@@ -199,6 +201,9 @@ type Options struct {
 	// Evicts says by what means the collection that holds the objects of these sites may drop some, as the end of "It
 	// has"; "" if a listing of references shows none. It may be nil.
 	Evicts func([]sites.Key) ui.Flow
+	// Ages gives the ages of all objects at the newest listing of references; nil if they are not known. The function
+	// may be nil, too.
+	Ages func() *Ages
 	// Unreached gives the ids of the samples that the reference listing after a collection did not reach: those are
 	// dead. nil: there is none that says it. at is when it was taken, in seconds of the stream. The function may be
 	// nil, too.

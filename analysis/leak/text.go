@@ -196,7 +196,8 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 	v := Verdict{Kind: KindSuspect, Members: []Member{}, Confidence: min(1-s.p, maxConfidence), BytesPerSecond: s.slope,
 		BytesPerSecondLow: s.low, BytesPerSecondHigh: s.high, GrownBytes: min(uint64(max(0, s.grown)), h.mostLive()),
 		LiveSamples: s.liveSamples(), PValue: s.p, Test: s.test, Against: "time", Floors: s.floors,
-		Reached: s.settled && h.listings > 0, queued: s.queued, seeps: s.seeps, once: s.once && !s.queued,
+		Reached: s.settled && h.listings > 0, queued: s.queued, seeps: s.seeps, stayed: s.stayed, older: s.older,
+		once: s.once && !s.queued,
 		seen:      h.proven(r.Symbols, &s.growth),
 		OnsetFrom: collection.Wall(r.Symbols, uint64(max(0, s.onset[0])*1e9)),
 		OnsetTo:   collection.Wall(r.Symbols, uint64(max(0, s.onset[1])*1e9)), Thread: threadOf(r, h, s.keys)}
@@ -437,6 +438,10 @@ func (v *Verdict) Proof() ui.Flow {
 	case v.queued:
 		return ui.Flowf("Each of %d collections of old space left more of them; the older ones are dead. More come "+
 			"than leave, as in a queue or a registry that empties too slowly.", v.Floors)
+	case v.stayed > 0:
+		return ui.Flowf("Most of these objects die, but a reference listing found %s alive that are older than %s, old "+
+			"ones as often as younger ones, as of sessions that are not always closed.", ui.Flow(ui.Count(v.stayed)),
+			ui.Flow(ui.Seconds(v.older)))
 	case v.seeps:
 		return ui.Flowf("Most of these objects die, but over %d collections of old space ever more stayed, old ones "+
 			"as often as younger ones, as of sessions that are not always closed.", v.Floors)

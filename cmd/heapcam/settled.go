@@ -26,6 +26,7 @@ func leakOptions(rec *ringstore.Recording, least float64) leak.Options {
 	load := sync.OnceValue(func() settlement { return settledBy(rec) })
 	holder, soft, evicts := heldBy(rec, load)
 	return leak.Options{MinGrowth: least, Holder: holder, Soft: soft, Evicts: evicts,
+		Ages: func() *leak.Ages { return agesOf(load().births) },
 		Unreached: func(gc uint64) (map[uint64]bool, float64) {
 			s := load()
 			return s.dead[gc], s.at[gc]
@@ -39,6 +40,26 @@ type settlement struct {
 	gc   uint64                     // the collection of the newest listing, 0: none
 	// the sampled objects in that, with their places; nil: not known
 	placed []retention.Placed
+	births *retention.Births // of what that found alive; nil: not known
+}
+
+// agesOf is what the detector asks of births.
+func agesOf(b *retention.Births) *leak.Ages {
+	if b == nil {
+		return nil
+	}
+	return &leak.Ages{At: b.At[:], Count: func(types map[uint64]bool, least, most uint64) (objects, bytes []float64) {
+		objects, bytes = make([]float64, len(b.At)), make([]float64, len(b.At))
+		for k, n := range b.Of {
+			if size := 8 * uint64(k.Words); types[uint64(k.Type)] && size >= least && size <= most {
+				for i, x := range n {
+					objects[i] += float64(x)
+					bytes[i] += float64(x) * float64(size)
+				}
+			}
+		}
+		return objects, bytes
+	}}
 }
 
 // settledBy replays a recording up to its newest reference listing, once for all of them. A listing that cannot be
@@ -58,7 +79,9 @@ func settledBy(rec *ringstore.Recording) (out settlement) {
 	src := newSource(rec.Files...)
 	defer src.Close()
 	r := heap.NewReplay(src)
+	var times retention.Times
 	_ = collection.Each(r, func(c *heap.Collection) bool { // what is read up to an error counts
+		times.GCs, times.At = append(times.GCs, c.GC), append(times.At, float64(c.End())/1e9)
 		if !slices.Contains(gcs, c.GC) {
 			return c.GC < out.gc
 		}
@@ -76,7 +99,9 @@ func settledBy(rec *ringstore.Recording) (out settlement) {
 			out.dead[c.GC], out.at[c.GC] = unreached(l, placed), float64(l.Time)/1e9
 		}
 		if c.GC == out.gc {
-			out.placed = placed
+			if out.placed = placed; c.Known && l.Settles() {
+				out.births = l.Births(r.View(), times)
+			}
 		}
 		return c.GC < out.gc
 	})

@@ -1,0 +1,140 @@
+package leak
+
+import (
+	"math"
+	"slices"
+
+	"github.com/heapcam/heapcam/analysis/stats"
+	"github.com/heapcam/heapcam/heap"
+)
+
+// A listing of references says of each object whether it is alive, and a heap state when it was born. Together they
+// give the ages of all objects of a class and size, where samples are a few.
+
+// Ages are the ages of all objects that a listing of references found alive.
+type Ages struct {
+	// At are the ends of spans of time that follow each other, in seconds of the stream; the last is the listing's.
+	At []float64
+	// Count gives by span how many live objects of some types were born in it, and their bytes, of those that have at
+	// least and at most so many bytes. The types' ids are those of heap.Sample.Type.
+	Count func(types map[uint64]bool, least, most uint64) (objects, bytes []float64)
+}
+
+const (
+	bornOwn   = 4    // old samples of a site that say what size its objects have
+	bornTaken = 20   // samples of it that survived a collection and would be old
+	bornLeast = 200  // old objects that are alive
+	bornEven  = 1.6  // times the mean that a third of the time has of them, or one part in so many, at most
+	bornSure  = 60.0 // seconds of a window from which on it is a leak, and no suspect
+	bornSpans = 9    // spans of the time that is looked at, at least
+)
+
+// bornSteadily looks for what stays does, with the ages of all objects of the site's class that are as large as its
+// samples: of a site that allocates a few objects a second that stay, and many others that die, too few are samples.
+// Most of these objects have to be of the site, by old samples of all sites.
+func (h *detector) bornSteadily(r *heap.Cursor, c *candidate) {
+	if h.Ages == nil || c.p <= significance || c.wide || !tooFew(c.why) && c.why != whyFreed || c.s.Taken == 0 {
+		return
+	}
+	x := h.curve(c.s)
+	ages := h.Ages()
+	if ages == nil || len(x.floors) == 0 {
+		return
+	}
+	last, from := ages.At[len(ages.At)-1], h.beginOf(c.s)
+	if h.To-last > (h.To-h.From)/3 || h.keepsAge(c.s) {
+		return
+	}
+	until := last - (last-from)/staysYoung
+	old, taken, alive := h.ages(c.s, until), 0.0, 0.0
+	for k := range old.taken {
+		taken, alive = taken+old.taken[k], alive+old.alive[k]
+	}
+	if taken < bornTaken || stats.BinomialAtMost(taken, alive, asMany) > significance {
+		return
+	}
+	types, least, most, share := h.sizesOf(r, c, until)
+	if share < ownsOfClass {
+		return
+	}
+	objects, bytes := ages.Count(types, least, most)
+	b, ok := h.steadily(ages.At, objects, from, until)
+	if !ok {
+		return
+	}
+	grown := 0.0
+	for i := b.first; i < b.end; i++ {
+		grown += share * bytes[i]
+	}
+	c.p, c.test, c.why, c.refuted = b.p, "ages of all objects of the class", whyNot, false
+	c.settled, c.seeps, c.once, c.floors = last-from >= bornSure, true, false, len(x.floors)
+	c.grown, c.slope = grown, grown/b.span
+	c.onset = [2]float64{from, from + (until-from)/growthParts}
+	c.low, c.high = c.slope*b.low, c.slope*b.high
+	c.exact, c.stayed, c.older = true, uint64(share*b.objects), last-until
+}
+
+// sizesOf gives types and sizes of the old samples of a candidate, and of all old samples of these how many are its
+// own; 0 if that is not known.
+func (h *detector) sizesOf(r *heap.Cursor, c *candidate, until float64) (types map[uint64]bool, least, most uint64,
+	share float64) {
+	own, all := map[uint64]bool{}, 0
+	types, least = map[uint64]bool{}, math.MaxUint64
+	for id, s := range r.Live {
+		if h.Dead(id) || float64(s.Time)/1e9 > until || !slices.Contains(c.keys(), h.Key(r.Symbols, s)) {
+			continue
+		}
+		own[id], types[s.Type] = true, true
+		least, most = min(least, s.Size), max(most, s.Size)
+	}
+	if len(own) < bornOwn {
+		return nil, 0, 0, 0
+	}
+	for id, s := range r.Live {
+		if types[s.Type] && s.Size >= least && s.Size <= most && !h.Dead(id) && float64(s.Time)/1e9 <= until {
+			all++
+		}
+	}
+	return types, least, most, float64(len(own)) / float64(all)
+}
+
+// born is what lives of a time.
+type born struct {
+	first, end int // spans
+	objects    float64
+	span       float64 // seconds
+	low, high  float64 // of its thirds, as shares of the mean
+	p          float64 // that so many old ones live by chance, if they survive half as often as younger ones
+}
+
+// steadily says whether about as many of some objects live of each third of the time between from and until, by time
+// or by the bytes that the program allocated.
+func (h *detector) steadily(at, objects []float64, from, until float64) (b born, ok bool) {
+	b.first, _ = slices.BinarySearch(at, from)
+	b.first++ // a span that began before
+	for b.end = b.first; b.end < len(at) && at[b.end] <= until; b.end++ {
+		b.objects += objects[b.end]
+	}
+	if b.end-b.first < bornSpans || b.objects < bornLeast {
+		return b, false
+	}
+	for _, clock := range []func(float64) float64{h.clockTime, h.AllocatedAt} {
+		begin, end := clock(at[b.first-1]), clock(at[b.end-1])
+		if end <= begin {
+			continue
+		}
+		var third [3]float64
+		for i := b.first; i < b.end; i++ {
+			mid := (clock(at[i-1]) + clock(at[i])) / 2
+			third[min(2, int(3*(mid-begin)/(end-begin)))] += 3 * objects[i] / b.objects
+		}
+		if b.low, b.high = slices.Min(third[:]), slices.Max(third[:]); b.low < 1/bornEven || b.high > bornEven {
+			continue
+		}
+		early := (third[0] + third[1]/2) / 3 * b.objects
+		b.span = at[b.end-1] - at[b.first-1]
+		b.p = 2 * stats.BinomialAtMost(b.objects, b.objects-early, 1/(1+asMany))
+		return b, b.p <= significance
+	}
+	return b, false
+}
