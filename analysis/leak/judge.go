@@ -53,7 +53,7 @@ type growth struct {
 	exact            bool       // grown and slope rest on exact counts
 	stayed           uint64     // objects older than so many seconds that stayed, if they say that it grows
 	older            float64
-	seen, seenAt     float64    // share of the growth that lived at the newest floor, and when that was
+	seen, seenAt     float64 // share of the growth that lived at the newest floor, and when that was
 }
 
 // judge says how a series grows: with p 1 if it does not, or not all the time.

@@ -21,8 +21,8 @@ type Sized struct {
 // are a few. Object i of a span was born after collection Ends[i-1] and up to collection Ends[i], or before, if it is
 // only known to be as old as that.
 type Births struct {
-	GC   uint64             // the collection of the listing
-	Ends [BirthSpans]uint64 // collections, ascending; the last is GC
+	GC   uint64              // the collection of the listing
+	Ends [BirthSpans]uint64  // collections, ascending; the last is GC
 	At   [BirthSpans]float64 // when they were, seconds of the stream
 	Of   map[Sized]*[BirthSpans]uint32
 }
