@@ -33,7 +33,7 @@ const (
 // samples: of a site that allocates a few objects a second that stay, and many others that die, too few are samples.
 // Most of these objects have to be of the site, by old samples of all sites.
 func (h *detector) bornSteadily(r *heap.Cursor, c *candidate) {
-	if h.Ages == nil || c.p <= significance || c.wide || !tooFew(c.why) && c.why != whyFreed || c.s.Taken == 0 {
+	if h.Ages == nil || c.p <= significance && c.settled || c.wide || !tooFew(c.why) && c.why != whyFreed || c.s.Taken == 0 {
 		return
 	}
 	x := h.curve(c.s)
