@@ -158,4 +158,6 @@ func TestCallersMarked(t *testing.T) {
 	if js[int](p, `[...document.querySelectorAll('svg.flame g[aria-label*="callers drawn for "]')].length`) == 0 {
 		t.Error("no box of the flame graph says that callers were drawn")
 	}
+	p = open(t, h.URL+s.Path()+"#trends?by=site,type")
+	p.see("main", "callers drawn: ")
 }

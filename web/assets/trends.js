@@ -156,6 +156,7 @@ export async function update(d, params) {
                   'td',
                   { class: 'name' },
                   h('button', { type: 'button', class: 'pick', click: () => pick(r) }, broken(pathName(r.path))),
+                  r.callers_drawn ? h('span', { class: 'sub' }, ofDrawn(r)) : '',
                 ),
                 h('td', { class: 'n' }, mark + bytes(r.first_bytes)),
                 h('td', { class: 'n' }, mark + bytes(r.last_bytes)),
@@ -374,4 +375,9 @@ export async function refresh(d, params) {
   if (!box) return;
   shown = drawn = '';
   await update(d, params);
+}
+
+// ofDrawn says that the callers of a group's objects are not exact.
+function ofDrawn(r) {
+  return ` callers drawn${r.callers_share ? `: ${share(r.callers_share)}` : ''}`;
 }
