@@ -75,13 +75,21 @@ func TestHelperThreadsSlices(t *testing.T) {
 					p := program{major: major, gc: gc, heap: "200m", main: "Swirl", limit: "16MiB",
 						opts: []string{"-Xmn20m", "-XX:InitiatingHeapOccupancyPercent=20"},
 						args: []string{"1500", "300", "0"}, probe: "slice=200,crew=" + crew}
-					r := p.start(t)
-					r.finish(t)
-					slicesAgree(t, r)
-					m := walksLine.FindStringSubmatch(r.stderr.String())
-					if m == nil || m[3] != "0" || m[1] == "0" && name != "late" {
-						t.Errorf("%q: %s", m, r.stderr.String())
+					// A slice has few ranges, and where others run a helper may come too late for all of them.
+					for try := range 5 {
+						r := p.start(t)
+						r.finish(t)
+						slicesAgree(t, r)
+						m := walksLine.FindStringSubmatch(r.stderr.String())
+						switch {
+						case m == nil || m[3] != "0":
+							t.Fatalf("%q: %s", m, r.stderr.String())
+						case m[1] != "0" || name == "late":
+							return
+						}
+						t.Logf("try %d: %s", try, m[0])
 					}
+					t.Error("no helper thread has walked a range")
 				})
 		})
 	}
