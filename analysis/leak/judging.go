@@ -81,9 +81,10 @@ func (h *detector) byHolder(all []*structure) []*structure {
 	}
 	slices.SortStableFunc(all, func(a, b *structure) int { return cmp.Compare(b.slope, a.slope) })
 	type held struct {
-		whole ui.Flow
-		by    string // "": it does not say which object
-		s     *structure
+		whole  ui.Flow
+		by     string // "": it does not say which object
+		object uint64
+		s      *structure
 	}
 	var known []held
 	return slices.DeleteFunc(all, func(s *structure) bool {
@@ -92,13 +93,13 @@ func (h *detector) byHolder(all []*structure) []*structure {
 		if !ok {
 			return false
 		}
-		array := strings.Contains(holder, "[]")
+		array, object := strings.Contains(holder, "[]"), h.objectOf(s)
 		i := slices.IndexFunc(known, func(x held) bool {
 			return !array && (within(x.by, holder) || within(holder, x.by)) || s.leads(whole, x.whole) ||
-				x.s.leads(x.whole, whole)
+				x.s.leads(x.whole, whole) || object != 0 && x.object == object
 		})
 		if i < 0 {
-			x := held{whole: whole, by: holder, s: s}
+			x := held{whole: whole, by: holder, object: object, s: s}
 			if array {
 				x.by = ""
 			}
@@ -149,12 +150,25 @@ func within(part, of string) bool {
 // holderOf names what holds a structure: of what grows, what came after the first quarter of its growth. Its sites may
 // have other objects, as what a program reads in when it starts.
 func (h *detector) holderOf(s *structure) ui.Flow {
+	return h.Holder(s.keys, h.quarter(s))
+}
+
+// objectOf identifies the object that holderOf names; 0: not known.
+func (h *detector) objectOf(s *structure) uint64 {
+	if h.Object == nil {
+		return 0
+	}
+	return h.Object(s.keys, h.quarter(s))
+}
+
+// quarter is the collection after the first quarter of a structure's growth.
+func (h *detector) quarter(s *structure) uint64 {
 	if s.fills {
-		return h.Holder(s.keys, 0)
+		return 0
 	}
 	from, end := (s.onset[0]+s.onset[1])/2, h.Times[len(h.Times)-1]
 	i, _ := slices.BinarySearch(h.Times, from+(end-from)/4)
-	return h.Holder(s.keys, h.spaces[min(i, len(h.spaces)-1)].gc)
+	return h.spaces[min(i, len(h.spaces)-1)].gc
 }
 
 // test judges all candidates. Of those that are not named, the second list has what grew.
@@ -198,6 +212,7 @@ func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 	h.renewed(all)
 	all = h.classes(x, all)
 	h.beside(x, all)
+	h.inside(all)
 	// Some of a thousand sites rise by chance: Holm's correction, for all whose objects are not known to be dropped.
 	// Those whose shape is none of growth count: the shape is of the same data.
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.p, b.p) })

@@ -195,6 +195,8 @@ type Options struct {
 	// Holder names what holds the objects of these sites that were born after collection since, or, where it knows few
 	// of those, all of them, from a listing of references; "" if it is not known. nil: there is no listing.
 	Holder func(keys []sites.Key, since uint64) ui.Flow
+	// Object identifies the object that the text of Holder names; 0 if it names none, or several. It may be nil.
+	Object func(keys []sites.Key, since uint64) uint64
 	// Soft says of sites whether a listing of references shows that soft ones alone hold most of their objects. It may
 	// be nil.
 	Soft func([]sites.Key) bool

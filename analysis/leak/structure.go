@@ -191,6 +191,48 @@ func (h *detector) beside(x *heads, all []candidate) {
 	}
 }
 
+// inside refutes suspects that the same object holds as others that are known to be dropped, such as the entries of a
+// full map of whose values there are more samples. Of what a structure drops, few samples may show the one and not the
+// other. Where other objects in it are known to leak, these may, too.
+func (h *detector) inside(all []candidate) {
+	if h.Object == nil {
+		return
+	}
+	var dropped []*candidate
+	for i := range all {
+		c := &all[i]
+		if c.refuted && (c.why == whyTurnover || c.why == whyDropped) && c.s.LiveSamples >= insideLeast {
+			dropped = append(dropped, c)
+		}
+	}
+	slices.SortStableFunc(dropped, func(a, b *candidate) int { return cmp.Compare(b.s.LiveSamples, a.s.LiveSamples) })
+	dropped = dropped[:min(len(dropped), insideMost)]
+	for i := range all {
+		c := &all[i]
+		if c.p > significance || c.settled || c.queued || len(dropped) == 0 {
+			continue
+		}
+		object := h.Object(c.keys(), 0)
+		if object == 0 || slices.ContainsFunc(all, func(o candidate) bool {
+			return o.p <= significance && o.settled && o.slope > 0 &&
+				h.objectOf(&structure{growth: o.growth, keys: o.keys()}) == object
+		}) {
+			continue // it leaks all the same, as a map of what is pending, of which most ends
+		}
+		if slices.ContainsFunc(dropped, func(o *candidate) bool {
+			return o.s.LiveSamples >= c.s.LiveSamples && h.Object(o.keys(), 0) == object
+		}) {
+			c.p, c.why, c.refuted = 1, whyBeside, true
+		}
+	}
+}
+
+// insideLeast is how many live samples say of what else its holder holds, and insideMost how many sites are asked.
+const (
+	insideLeast = 8
+	insideMost  = 16
+)
+
 // near says whether a is at most so many times as much as b, and b as a.
 func near(a, b, as, more float64) bool { return a > 0 && b > 0 && a <= as*b && b <= more*a }
 

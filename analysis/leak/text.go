@@ -255,8 +255,8 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 		v.Holder = v.outside(h.holderOf(s))
 	}
 	v.What = ui.Flowf("%s %s", v.names(), place(v.Site))
-	if s.wide {
-		v.What = ui.Flowf("%s in the method %s", v.names(), place(v.Site))
+	if s.wide && len(v.Site) > 0 {
+		v.What = ui.Flowf("%s from several lines of %s.%s", v.names(), ui.Flow(v.Place.Class), ui.Flow(v.Place.Method))
 	}
 	if v.Holder != "" {
 		v.What += ui.Flowf(", held by %s", v.Holder)

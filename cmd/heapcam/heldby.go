@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -26,14 +27,21 @@ const (
 	mostOfClass = 0.8
 )
 
-// heldBy gives three functions of sites. The first names what holds most of what they allocated after a collection, by
+// holding is what a reference listing of a recording says of the holders of sites' objects.
+type holding struct {
+	text   func([]sites.Key, uint64) ui.Flow
+	object func([]sites.Key, uint64) uint64
+	soft   func([]sites.Key) bool
+	evicts func([]sites.Key) ui.Flow
+}
+
+// heldBy gives four functions of sites. The first names what holds most of what they allocated after a collection, by
 // a reference listing of a recording: the newest one after a collection whose state is known. In a storm there may be
 // none: then the newest one tells who holds all objects of the classes. It gives "" if there is no listing, if it
-// cannot be read, or if neither one holder has most of it nor holders that are alike. The second says whether soft
-// references alone hold most of what is reached of it. The third says by what means what holds them may drop some. The
-// listing is read when the first verdict asks.
-func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]sites.Key, uint64) ui.Flow,
-	soft func([]sites.Key) bool, evicts func([]sites.Key) ui.Flow) {
+// cannot be read, or if neither one holder has most of it nor holders that are alike. The second identifies that
+// holder. The third says whether soft references alone hold most of what is reached of it. The fourth says by what
+// means what holds them may drop some. The listing is read when the first verdict asks.
+func heldBy(rec *ringstore.Recording, settled func() settlement) (out holding) {
 	load := sync.OnceValues(func() (*retention.Heap, []retention.Placed) {
 		if s := settled(); s.placed != nil {
 			if h, err := (&retaining{at: strconv.FormatUint(s.gc, 10)}).load(rec); err == nil {
@@ -63,25 +71,40 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]
 		return nil, nil
 	})
 	var found sampledBy // asked for each site of a recording
-	holder = func(keys []sites.Key, since uint64) ui.Flow {
+	type answer struct {
+		text   ui.Flow
+		object uint64
+	}
+	known := map[string]answer{}
+	answered := func(keys []sites.Key, since uint64) answer {
 		h, placed := load()
 		if h == nil {
-			return ""
+			return answer{}
+		}
+		of := fmt.Sprint(since, keys)
+		x, ok := known[of]
+		if ok {
+			return x
 		}
 		if placed == nil {
 			classes := map[string]bool{}
 			for _, k := range keys {
 				classes[k.Class.Name] = true
 			}
-			return holderOfClasses(h, slices.Sorted(maps.Keys(classes)))
+			x.text = holderOfClasses(h, slices.Sorted(maps.Keys(classes)))
+		} else {
+			x.text, x.object = holderOfMost(h.Graph.Holders(found.after(h, placed, keys, since)))
 		}
-		return holderOfMost(h.Graph.Holders(found.after(h, placed, keys, since)))
+		known[of] = x
+		return x
 	}
-	soft = func(keys []sites.Key) bool {
+	out.text = func(keys []sites.Key, since uint64) ui.Flow { return answered(keys, since).text }
+	out.object = func(keys []sites.Key, since uint64) uint64 { return answered(keys, since).object }
+	out.soft = func(keys []sites.Key) bool {
 		h, placed := load()
 		return h != nil && placed != nil && softly(h.Graph, found.at(h, placed, keys))
 	}
-	evicts = func(keys []sites.Key) ui.Flow {
+	out.evicts = func(keys []sites.Key) ui.Flow {
 		h, placed := load()
 		if h == nil || placed == nil {
 			return ""
@@ -92,22 +115,26 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (holder func([]
 		}
 		return ui.Flow(what) + " (" + holderFlow(where) + ")"
 	}
-	return holder, soft, evicts
+	return out
 }
 
-// holderOfMost names what holds most of what is reached of a set: garbage that has not been collected has no holder.
-func holderOfMost(held *graph.Held) ui.Flow {
+// holderOfMost names what holds most of what is reached of a set, and identifies it, if it is one object: garbage that
+// has not been collected has no holder.
+func holderOfMost(held *graph.Held) (text ui.Flow, object uint64) {
 	most := mostHeld * (1 - held.Weak - held.Unreached)
 	if most < leastHeld {
-		return ""
+		return "", 0
 	}
 	if len(held.Holders) > 0 && held.Holders[0].Share >= most {
-		return holderFlow(held.Holders[0].Text())
+		if at := held.Holders[0].Object; at != graph.None {
+			object = uint64(at) + 1
+		}
+		return holderFlow(held.Holders[0].Text()), object
 	}
 	if n, share, each := held.Alike(); n > 1 && share >= most {
-		return ui.Flowf("%d objects, each reached by %s", n, holderFlow(each))
+		return ui.Flowf("%d objects, each reached by %s", n, holderFlow(each)), 0
 	}
-	return ""
+	return "", 0
 }
 
 // sampledBy has the samples of a state that are in a reference listing, by frame.

@@ -24,8 +24,8 @@ const mostSettled = 4
 // objects were dead. They are read when it asks.
 func leakOptions(rec *ringstore.Recording, least float64) leak.Options {
 	load := sync.OnceValue(func() settlement { return settledBy(rec) })
-	holder, soft, evicts := heldBy(rec, load)
-	return leak.Options{MinGrowth: least, Holder: holder, Soft: soft, Evicts: evicts,
+	held := heldBy(rec, load)
+	return leak.Options{MinGrowth: least, Holder: held.text, Object: held.object, Soft: held.soft, Evicts: held.evicts,
 		Ages: func() *leak.Ages { return agesOf(load().births) },
 		Unreached: func(gc uint64) (map[uint64]bool, float64) {
 			s := load()
