@@ -91,16 +91,16 @@ func (l *Live) EachSite(f func(s Site, known bool, e Estimate)) bool {
 		add(sites[k], &s)
 		add(types[s.typ], &s)
 	}
-	fits := map[uint32]float64{}
+	fits := map[uint32]Estimate{}
 	l.Totals(func(typ uint32, n Count) {
 		rest := Estimate{float64(n.Objects), float64(n.Bytes)}
 		if x := types[typ]; x != nil {
 			others, free := x.all.minus(x.own), rest.minus(x.own)
-			fit := share(others.Objects, free.Objects)
-			reserved := leastObject * max(0, free.Objects-fit*others.Objects)
-			// What has less room, objects or bytes, says it for both, as in analysis/sites.Fit.
-			fit = min(fit, share(others.Bytes, free.Bytes-min(free.Bytes, reserved)))
-			rest = Estimate{free.Objects - fit*others.Objects, free.Bytes - fit*others.Bytes}
+			fit := Estimate{Objects: share(others.Objects, free.Objects)}
+			reserved := leastObject * max(0, free.Objects-fit.Objects*others.Objects)
+			fit.Bytes = share(others.Bytes, free.Bytes-min(free.Bytes, reserved))
+			fit.Objects = min(fit.Objects, fit.Bytes) // as in analysis/sites.Fit
+			rest = Estimate{free.Objects - fit.Objects*others.Objects, free.Bytes - fit.Bytes*others.Bytes}
 			fits[typ] = fit
 		}
 		if rest.Objects > 0 || rest.Bytes > 0 {
@@ -110,7 +110,8 @@ func (l *Live) EachSite(f func(s Site, known bool, e Estimate)) bool {
 	for k, x := range sites {
 		if fit, ok := fits[k.Type]; ok { // else its type is not known yet
 			others := x.all.minus(x.own)
-			f(k, true, Estimate{x.own.Objects + fit*others.Objects, x.own.Bytes + fit*others.Bytes})
+			f(k, true, Estimate{x.own.Objects + fit.Objects*others.Objects,
+				x.own.Bytes + fit.Bytes*others.Bytes})
 		}
 	}
 	return true

@@ -71,16 +71,16 @@ func (s *State) fits(samples []*heap.Sample) (fits map[uint64]room, before map[C
 }
 
 // Fit gives stats.Total.Fit of a type: of all that there is n objects and size bytes are samples, which stand for so
-// many objects and bytes. What has less room says it for both: the samples are too many, as of a thread whose
-// allocation buffers collections take away half full (the JVM draws such a thread more often). Else the objects of a
-// site would be smaller, or larger, than any that was sampled.
+// many objects and bytes. If there is less room for bytes, that holds for objects, too: the samples are too many, as of
+// a thread whose allocation buffers collections take away half full (the JVM draws such a thread more often). The
+// reverse does not hold: one sample of a small array stands for as many objects as hundreds of large ones, and says
+// little.
 func Fit(all heap.Count, n, size uint64, stands, standBytes *stats.Total) (objects, bytes float64) {
 	unsampled, rest := float64(all.Objects)-float64(n), float64(all.Bytes)-float64(size)
 	objects = stands.Fit(float64(n), unsampled)
 	unknown := max(0, unsampled-objects*(stands.Sum-float64(n)))
 	bytes = standBytes.Fit(float64(size), rest-min(rest, stats.LeastObject*unknown))
-	both := min(objects, bytes)
-	return both, both
+	return min(objects, bytes), bytes
 }
 
 // left is what remains of what may be older than the recording: samples stand for the rest first.

@@ -56,11 +56,8 @@ func (s *stratum) fits() (all [numFits]fit) {
 	o, g, old := multipliers(s.o, s.own, s.before, s.so, 0, 1)
 	unknown := s.o - s.own - o*(s.so.Sum-s.own)
 	b, h, oldBytes := multipliers(s.bytes, s.ownBytes, s.oldBytes, s.sbytes, stats.LeastObject*unknown, 1)
-	switch { // as in package sites: too many samples are too many for both
-	case b < o:
+	if b < o { // as in sites.Fit
 		o, g, old = multipliers(s.o, s.own, s.before, s.so, 0, b)
-	case o < b:
-		b, h, oldBytes = multipliers(s.bytes, s.ownBytes, s.oldBytes, s.sbytes, stats.LeastObject*unknown, o)
 	}
 	all[0] = fit{mo: o, mb: b}
 	g, few := g.split(s.o-s.own-s.before, s.few)

@@ -1,0 +1,50 @@
+package leak
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/heapcam/heapcam/analysis/sites"
+	"github.com/heapcam/heapcam/internal/ui"
+)
+
+// TestOneObject: what the same object holds is one verdict, also where the text does not say which object it is.
+func TestOneObject(t *testing.T) {
+	for name, c := range map[string]struct {
+		objects [2]uint64
+		want    int
+	}{"one object": {[2]uint64{7, 7}, 1}, "two objects": {[2]uint64{7, 8}, 2}, "not known": {[2]uint64{0, 0}, 2}} {
+		r, h := world(append(births(1, 8, forever), births(2, 4, forever)...), every(nil, []float64{50}))
+		h.Holder = func([]sites.Key, uint64) ui.Flow { return "static A.m → [] → Map.table, then []" }
+		h.Object = func(keys []sites.Key, _ uint64) uint64 { return c.objects[keys[0].Frame-1] }
+		if l := h.Report(&r.Cursor); len(l.Verdicts) != c.want {
+			t.Errorf("%s: %+v", name, l.Verdicts)
+		}
+	}
+}
+
+// TestInside: few samples of what a full cache holds are no suspect, if more samples of it show that it drops its
+// objects.
+func TestInside(t *testing.T) {
+	for name, c := range map[string]struct {
+		object uint64 // that holds what grows; the cache is 7
+		want   bool
+	}{"in the cache": {7, false}, "in another object": {8, true}} {
+		objects := append(births(1, 2, lives(25)), births(3, 20, lives(0.1))...)
+		for i := range 9 { // entries: too few samples to show that the old ones are dropped
+			objects = append(objects, object{2, 3 + 6.2*float64(i), 1e6})
+		}
+		r, h := world(objects, every(nil, []float64{57}))
+		h.Holder = func(keys []sites.Key, _ uint64) ui.Flow {
+			return map[uint64]ui.Flow{1: "static A.m → Map.table, then []", 2: "static A.m → Map.head, then Node.next"}[keys[0].Frame]
+		}
+		h.Object = func(keys []sites.Key, _ uint64) uint64 {
+			return map[uint64]uint64{1: 7, 2: c.object}[keys[0].Frame]
+		}
+		l := h.Report(&r.Cursor)
+		named := slices.ContainsFunc(l.Verdicts, func(v Verdict) bool { return v.Place.Method == "m2" })
+		if named != c.want {
+			t.Errorf("%s: %+v, %+v", name, l.Verdicts, l.Misses)
+		}
+	}
+}
