@@ -100,7 +100,7 @@ func (k *calibrating) samples(keep func(*heap.Sample) bool) {
 // intervals counts the sites whose interval, as the verbs print it, holds the truth.
 func (k *calibrating) intervals(tallies map[Key]*Tally) {
 	for key, t := range tallies {
-		low, high := t.objects.Bounds(t.figure, t.n, k.have[key.Class].Objects)
+		low, high := t.objectBounds(k.have[key.Class].Objects)
 		k.c.Intervals++
 		if n := uint64(k.all[key]); low <= n && n <= high {
 			k.c.Held++

@@ -77,6 +77,8 @@ type Tally struct {
 	drawn   heap.Count // of n and sampled: objects whose callers were drawn (Callers)
 	// What they count: themselves, and what they stand for besides as far as there is room for it (stats.Total.Fit).
 	figure, figureBytes float64
+	// The figure of objects if the samples of small ones, of which each stands for very many, are not representative.
+	figureMost float64
 }
 
 func (t *Tally) add(s *heap.Sample, f room) {
@@ -85,6 +87,7 @@ func (t *Tally) add(s *heap.Sample, f room) {
 	t.bytes.Add(float64(s.Size), s.Weight)
 	t.sampled += s.Size
 	t.figure += 1 + f.objects*(s.Weight-1)
+	t.figureMost += 1 + max(f.objects, f.bytes)*(s.Weight-1)
 	t.figureBytes += float64(s.Size) * (1 + f.bytes*(s.Weight-1))
 }
 
@@ -97,7 +100,17 @@ func (t *Tally) merge(o *Tally) {
 	t.objects.Plus(o.objects, 1)
 	t.bytes.Plus(o.bytes, 1)
 	t.figure += o.figure
+	t.figureMost += o.figureMost
 	t.figureBytes += o.figureBytes
+}
+
+// objectBounds gives the interval of the figure of objects, of which there are at most so many.
+func (t *Tally) objectBounds(most uint64) (low, high uint64) {
+	low, high = t.objects.Bounds(t.figure, t.n, most)
+	if t.figureMost > t.figure {
+		_, high = t.objects.Bounds(t.figureMost, t.n, most)
+	}
+	return low, high
 }
 
 // room is stats.Total.Fit of a type.
@@ -183,7 +196,7 @@ func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count,
 		row := Row{Class: k.Class.Name, Loader: shared[k.Class], Site: Stack(r, k.Frame, MaxFrames),
 			Samples: t.n, ExactBytes: t.sampled, Drawn: t.drawn.Objects}
 		row.SiteID = ID(row.Class, row.Site)
-		row.ObjectsLow, row.ObjectsHigh = t.objects.Bounds(t.figure, t.n, n.Objects)
+		row.ObjectsLow, row.ObjectsHigh = t.objectBounds(n.Objects)
 		row.BytesLow, row.BytesHigh = t.bytes.Bounds(t.figureBytes, t.sampled, n.Bytes)
 		c := reserved[k.Class]
 		reserved[k.Class] = heap.Count{Objects: c.Objects + row.ObjectsLow, Bytes: c.Bytes + row.BytesLow}
@@ -241,7 +254,7 @@ func noSite(
 			Objects: l.Objects - b.Objects, ObjectsLow: all.Objects - b.Objects, ObjectsHigh: all.Objects,
 			Bytes: l.Bytes - b.Bytes, BytesLow: all.Bytes - b.Bytes, BytesHigh: all.Bytes}
 		if t := sampled[c]; t != nil {
-			low, high := t.objects.Bounds(t.figure, t.n, all.Objects)
+			low, high := t.objectBounds(all.Objects)
 			row.ObjectsLow, row.ObjectsHigh = rest(all.Objects, low, high, b.Objects, row.Objects)
 			low, high = t.bytes.Bounds(t.figureBytes, t.sampled, all.Bytes)
 			row.BytesLow, row.BytesHigh = rest(all.Bytes, low, high, b.Bytes, row.Bytes)

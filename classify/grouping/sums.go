@@ -137,6 +137,7 @@ func (f *fit) count(t *classify.Tuple) (objects, bytes float64) {
 type sumsOf struct {
 	n                        Figure
 	so, sb                   float64     // what samples count
+	soMost                   float64     // so, as of sites.Tally.objectBounds
 	weightedO, weightedB     stats.Total // as they were drawn
 	sampledBytes             uint64
 	o, by                    float64 // what has no sample counts
@@ -160,6 +161,7 @@ func (s *sumsOf) estimate(t *classify.Tuple, f *fit) {
 func (s *sumsOf) sampled(x *SampledSum, f *fit) {
 	o, b := float64(x.Objects), float64(x.Bytes)
 	s.so += o + f.mo*(x.WObjects.Sum-o)
+	s.soMost += o + max(f.mo, f.mb)*(x.WObjects.Sum-o)
 	s.sb += b + f.mb*(x.WBytes.Sum-b)
 	s.weightedO.Plus(x.WObjects, 1)
 	s.weightedB.Plus(x.WBytes, 1)
@@ -188,6 +190,9 @@ func (s *sumsOf) figure(est bool) Figure {
 	n.Objects, n.Bytes = rounded(s.o+s.so), rounded(s.by+s.sb)
 	objects, bytes := s.most.get()
 	low, high := s.weightedO.Bounds(s.so, s.n.Samples, objects)
+	if s.soMost > s.so {
+		_, high = s.weightedO.Bounds(s.soMost, s.n.Samples, objects)
+	}
 	high = min(max(high, rounded(s.so)+s.most.lost), max(objects, s.n.Samples))
 	n.ObjLow, n.ObjHigh = around(n.Objects, s.oLow+float64(low), s.oHigh+float64(high))
 	low, high = s.weightedB.Bounds(s.sb, s.sampledBytes, bytes)
