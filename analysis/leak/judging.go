@@ -35,6 +35,7 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 	structures := h.byHolder(h.structures(heads, named, others))
 	for _, s := range structures {
 		h.settle(s)
+		h.owned(r.Symbols, s)
 	}
 	fills := h.fills(r, heads)
 	structures = slices.DeleteFunc(structures, func(s *structure) bool {

@@ -197,6 +197,9 @@ type Options struct {
 	Holder func(keys []sites.Key, since uint64) ui.Flow
 	// Object identifies the object that the text of Holder names; 0 if it names none, or several. It may be nil.
 	Object func(keys []sites.Key, since uint64) uint64
+	// Retained gives how many bytes the object that Object identifies retained, and how many bytes of these the samples
+	// of some sites stand for; 0 if it does not hold most of them. It may be nil.
+	Retained func(keys []sites.Key, object uint64) (retained, sampled float64)
 	// Soft says of sites whether a listing of references shows that soft ones alone hold most of their objects. It may
 	// be nil.
 	Soft func([]sites.Key) bool

@@ -233,6 +233,39 @@ const (
 	insideMost  = 16
 )
 
+// ownedMost bounds by how much what a holder retains raises a rate, and ownedGrown is the share of a structure that came
+// in the window, at least: what was there before is no growth.
+const (
+	ownedMost  = 1.5
+	ownedGrown = 0.8
+)
+
+// owned raises the rate of a leak by what its objects hold, of which there are too few samples: the object that holds
+// it retains so many bytes, and samples of the structure stand for some of them.
+func (h *detector) owned(r *heap.Symbols, s *structure) {
+	if h.Retained == nil || !s.settled || s.exact || s.counts != [3]uint64{} {
+		return
+	}
+	has := h.has(r, s.keys)
+	if s.grown < ownedGrown*has || has <= 0 {
+		return
+	}
+	retained, sampled := h.Retained(s.keys, h.objectOf(s))
+	stood := 0.0
+	for _, k := range s.keys {
+		if t := h.figures[k]; t != nil {
+			_, x := t.Bytes()
+			stood += x
+		}
+	}
+	if sampled <= 0 || stood <= 0 {
+		return
+	}
+	if f := retained / (sampled * has / stood); f > 1 && f <= ownedMost {
+		s.slope, s.low, s.high, s.grown = f*s.slope, f*s.low, f*s.high, min(f*s.grown, float64(h.mostLive()))
+	}
+}
+
 // near says whether a is at most so many times as much as b, and b as a.
 func near(a, b, as, more float64) bool { return a > 0 && b > 0 && a <= as*b && b <= more*a }
 

@@ -247,7 +247,7 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 	if s.counts[2] > 0 { // the class alone says too little
 		rate = max(rate, h.heapRate())
 	}
-	if limit := float64(r.JVM.MaxHeap); limit > live && live > 0 && rate > 0 && (h.full == nil || !h.full.UntilEnd) {
+	if limit := float64(r.JVM.MaxHeap); limit > live && live > 0 && rate > 0 && (h.full == nil || h.full.Large) {
 		x := (limit - live) / rate
 		v.FullIn = &x
 	}

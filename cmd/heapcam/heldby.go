@@ -31,11 +31,13 @@ const (
 type holding struct {
 	text   func([]sites.Key, uint64) ui.Flow
 	object func([]sites.Key, uint64) uint64
-	soft   func([]sites.Key) bool
-	evicts func([]sites.Key) ui.Flow
+	// bytes that an object retains, and those of them that samples of sites stand for
+	retained func(keys []sites.Key, object uint64) (bytes, sampled float64)
+	soft     func([]sites.Key) bool
+	evicts   func([]sites.Key) ui.Flow
 }
 
-// heldBy gives four functions of sites. The first names what holds most of what they allocated after a collection, by
+// heldBy gives functions of sites. The first names what holds most of what they allocated after a collection, by
 // a reference listing of a recording: the newest one after a collection whose state is known. In a storm there may be
 // none: then the newest one tells who holds all objects of the classes. It gives "" if there is no listing, if it
 // cannot be read, or if neither one holder has most of it nor holders that are alike. The second identifies that
@@ -100,6 +102,19 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (out holding) {
 	}
 	out.text = func(keys []sites.Key, since uint64) ui.Flow { return answered(keys, since).text }
 	out.object = func(keys []sites.Key, since uint64) uint64 { return answered(keys, since).object }
+	out.retained = func(keys []sites.Key, object uint64) (bytes, sampled float64) {
+		h, placed := load()
+		if h == nil || placed == nil || object == 0 {
+			return 0, 0
+		}
+		held := h.Graph.Holders(found.at(h, placed, keys))
+		for i := range held.Holders {
+			if x := &held.Holders[i]; x.Object != graph.None && uint64(x.Object)+1 == object {
+				return float64(x.Retained), x.Share * held.Weight
+			}
+		}
+		return 0, 0
+	}
 	out.soft = func(keys []sites.Key) bool {
 		h, placed := load()
 		return h != nil && placed != nil && softly(h.Graph, found.at(h, placed, keys))

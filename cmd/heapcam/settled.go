@@ -25,7 +25,8 @@ const mostSettled = 4
 func leakOptions(rec *ringstore.Recording, least float64) leak.Options {
 	load := sync.OnceValue(func() settlement { return settledBy(rec) })
 	held := heldBy(rec, load)
-	return leak.Options{MinGrowth: least, Holder: held.text, Object: held.object, Soft: held.soft, Evicts: held.evicts,
+	return leak.Options{MinGrowth: least, Holder: held.text, Object: held.object, Retained: held.retained,
+		Soft: held.soft, Evicts: held.evicts,
 		Ages: func() *leak.Ages { return agesOf(load().births) },
 		Unreached: func(gc uint64) (map[uint64]bool, float64) {
 			s := load()
