@@ -33,7 +33,7 @@ const (
 // samples: of a site that allocates a few objects a second that stay, and many others that die, too few are samples.
 // Most of these objects have to be of the site, by old samples of all sites.
 func (h *detector) bornSteadily(r *heap.Cursor, c *candidate) {
-	if h.Ages == nil || c.p <= significance && c.settled || c.wide || !tooFew(c.why) && c.why != whyFreed || c.s.Taken == 0 {
+	if h.Ages == nil || c.p <= significance && c.settled && !c.queued || c.wide || !tooFew(c.why) && c.why != whyFreed || c.s.Taken == 0 {
 		return
 	}
 	x := h.curve(c.s)
@@ -67,7 +67,7 @@ func (h *detector) bornSteadily(r *heap.Cursor, c *candidate) {
 		grown += share * bytes[i]
 	}
 	c.p, c.test, c.why, c.refuted = b.p, "ages of all objects of the class", whyNot, false
-	c.settled, c.seeps, c.once, c.floors = last-from >= bornSure, true, false, len(x.floors)
+	c.settled, c.seeps, c.once, c.queued, c.floors = last-from >= bornSure, true, false, false, len(x.floors)
 	c.grown, c.slope = grown, grown/b.span
 	c.onset = [2]float64{from, from + (until-from)/growthParts}
 	c.low, c.high = c.slope*b.low, c.slope*b.high
