@@ -138,3 +138,43 @@ func (h *detector) steadily(at, objects []float64, from, until float64) (b born,
 	}
 	return b, false
 }
+
+// bornFrom moves the onset of growth to where the oldest of its objects that live were born, if that is earlier: a curve
+// of samples shows the first of them late. Before it there is hardly any, and from then on about as many all the time.
+func (h *detector) bornFrom(r *heap.Cursor, s *structure) {
+	println("from", h.Ages == nil, s.settled, s.exact, len(s.members), h.late)
+	if h.Ages == nil || s.exact || len(s.members) == 0 || h.late {
+		return
+	}
+	ages := h.Ages()
+	if ages == nil {
+		return
+	}
+	n := len(ages.At)
+	c := candidate{key: s.members[0].key}
+	types, least, most, share := h.sizesOf(r, &c, ages.At[n-1])
+	if share < bornShare {
+		return
+	}
+	objects, _ := ages.Count(types, least, most)
+	sum := 0.0
+	for i := n - 1; i > 0; i-- {
+		sum += objects[i]
+		mean, before := sum/float64(n-i), 0.0
+		for _, x := range objects[:i] {
+			before += x
+		}
+		if before > bornBefore*sum || objects[i] < mean/2 {
+			continue
+		}
+		if at := ages.At[i-1]; sum >= bornLeast && at < s.onset[0] {
+			s.onset = [2]float64{at, ages.At[i]}
+		}
+		return
+	}
+}
+
+const (
+	bornShare  = 0.9  // of old samples of a size that are of the site
+	bornBefore = 0.03 // of the objects may be older than the onset
+)

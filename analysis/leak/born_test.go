@@ -95,3 +95,33 @@ func TestBornSteadily(t *testing.T) {
 		}
 	}
 }
+
+// TestBornFrom: a leak began when the oldest of its objects that live were born, also if the first samples came later.
+func TestBornFrom(t *testing.T) {
+	var all, samples []object
+	for i := range 60 * 100 {
+		o := object{1, float64(i) / 100, math.Inf(1)}
+		if o.born < 20 { // these are closed
+			o.dies = o.born + 1
+		}
+		if all = append(all, o); i%50 == 0 && (o.born < 20 || o.born > 26) {
+			samples = append(samples, o)
+		}
+	}
+	samples = append(samples, births(2, 20, lives(0.1))...)
+	for _, known := range []bool{false, true} {
+		r, h := world(samples, every([]float64{20, 40, 59}, nil))
+		if known {
+			h.Ages = agesIn(all, 1, 59)
+		}
+		l := h.Report(&r.Cursor)
+		if len(l.Verdicts) != 1 {
+			t.Fatalf("%+v, %+v", l.Verdicts, l.Misses)
+		}
+		from := float64(l.Verdicts[0].OnsetFrom.UnixNano()) / 1e9
+		from -= math.Floor(from/60) * 60
+		if early := from < 22; early != known {
+			t.Errorf("ages known %v: from %v", known, l.Verdicts[0].OnsetFrom)
+		}
+	}
+}

@@ -36,6 +36,7 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 	for _, s := range structures {
 		h.settle(s)
 		h.owned(r.Symbols, s)
+		h.bornFrom(r, s)
 	}
 	fills := h.fills(r, heads)
 	structures = slices.DeleteFunc(structures, func(s *structure) bool {
