@@ -37,7 +37,7 @@ func (h *detector) bornSteadily(r *heap.Cursor, c *candidate) {
 		return
 	}
 	x := h.curve(c.s)
-	ages := h.Ages()
+	ages := h.newestAges()
 	if ages == nil || len(x.floors) == 0 {
 		return
 	}
@@ -142,11 +142,10 @@ func (h *detector) steadily(at, objects []float64, from, until float64) (b born,
 // bornFrom moves the onset of growth to where the oldest of its objects that live were born, if that is earlier: a curve
 // of samples shows the first of them late. Before it there is hardly any, and from then on about as many all the time.
 func (h *detector) bornFrom(r *heap.Cursor, s *structure) {
-	println("from", h.Ages == nil, s.settled, s.exact, len(s.members), h.late)
 	if h.Ages == nil || s.exact || len(s.members) == 0 || h.late {
 		return
 	}
-	ages := h.Ages()
+	ages := h.newestAges()
 	if ages == nil {
 		return
 	}
@@ -178,3 +177,67 @@ const (
 	bornShare  = 0.9  // of old samples of a size that are of the site
 	bornBefore = 0.03 // of the objects may be older than the onset
 )
+
+// newestAges are the ages at the newest listing of references; nil: not known.
+func (h *detector) newestAges() *Ages {
+	if n := len(h.listed); n > 0 && h.Ages != nil {
+		return h.Ages(h.listed[n-1])
+	}
+	return nil
+}
+
+// oldShare is the part of a class's objects that are its oldest, and oldGone what part of what is as old as the first
+// third of the time there is at most where the older objects are dead.
+const (
+	oldShare = 0.05
+	oldGone  = 0.1
+)
+
+// classAges says what the ages of all objects of a class at the listings of references show: keeps, that the oldest are
+// hardly older at the newest than at one before, as in a cache or queue that is full, or under a load that rises; gone,
+// that the older objects are dead. known: there are two listings that say it.
+func (h *detector) classAges(types map[uint64]bool) (keeps, gone, known bool) {
+	if h.Ages == nil {
+		return false, false, false
+	}
+	type point struct{ at, oldest float64 }
+	var all []point
+	for _, gc := range h.listed {
+		if a := h.Ages(gc); a != nil {
+			all = append(all, point{a.At[len(a.At)-1], a.oldest(types)})
+		}
+	}
+	if len(all) < 2 {
+		return false, false, false
+	}
+	last, from := all[len(all)-1], h.From
+	for _, a := range slices.Backward(all[:len(all)-1]) {
+		if last.at-a.at < (last.at-from)/4 || a.at <= from {
+			continue
+		}
+		for _, clock := range []func(float64) float64{h.clockTime, h.AllocatedAt} {
+			was, now := clock(a.at)-clock(a.oldest), clock(last.at)-clock(last.oldest)
+			before, whole := clock(a.at)-clock(from), clock(last.at)-clock(from)
+			keeps = keeps || before > 0 && now*before < was*(before+whole)/2
+		}
+		return keeps, last.oldest-from > oldGone*(last.at-from), true
+	}
+	return false, false, false
+}
+
+// oldest is when the oldest objects of some types were born: nearly all that live are younger.
+func (a *Ages) oldest(types map[uint64]bool) float64 {
+	objects, _ := a.Count(types, 0, math.MaxUint64)
+	sum, old := 0.0, 0.0
+	for _, n := range objects {
+		sum += n
+	}
+	for i, n := range objects {
+		if old += n; old >= oldShare*sum && i > 0 {
+			return a.At[i-1]
+		} else if old >= oldShare*sum {
+			break
+		}
+	}
+	return 0
+}

@@ -7,7 +7,7 @@ import (
 )
 
 // agesIn gives the ages of all objects of a site that live at a time.
-func agesIn(objects []object, site uint64, at float64) func() *Ages {
+func agesIn(objects []object, site uint64, at float64) func(uint64) *Ages {
 	const spans = 24
 	a := &Ages{}
 	for i := range spans {
@@ -27,7 +27,7 @@ func agesIn(objects []object, site uint64, at float64) func() *Ages {
 		}
 		return objs, bytes
 	}
-	return func() *Ages { return a }
+	return func(uint64) *Ages { return a }
 }
 
 // TestBornSteadily: of 300 objects a second of a site 15 stay, and 1 of 40 is a sample. Its samples are too few, but the
@@ -75,7 +75,7 @@ func TestBornSteadily(t *testing.T) {
 			}
 			samples = append(samples, births(2, 20, lives(0.1))...) // what else the program does
 			rep, h := world(samples, every([]float64{20, 40, 59}, nil))
-			h.Ages = agesIn(all, 1, 59)
+			h.Ages, h.listed = agesIn(all, 1, 59), []uint64{59}
 			l := h.Report(&rep.Cursor)
 			if len(l.Verdicts) == 0 {
 				if c.want {
@@ -112,7 +112,7 @@ func TestBornFrom(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		r, h := world(samples, every([]float64{20, 40, 59}, nil))
 		if known {
-			h.Ages = agesIn(all, 1, 59)
+			h.Ages, h.listed = agesIn(all, 1, 59), []uint64{59}
 		}
 		l := h.Report(&r.Cursor)
 		if len(l.Verdicts) != 1 {

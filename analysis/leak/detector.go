@@ -39,6 +39,8 @@ type detector struct {
 	early    []heap.Count               // the first known state by type, after the collection
 	earlyAt  uint64                     // with this number
 	levels   levels                     // exact counts after collections of old space
+	alive    levels                     // exact counts of what reference listings found alive
+	listed   []uint64                   // the collections before these
 	full     *Full                      // the heap was full
 	fullness trace.FullHeap
 	first    uint64  // number of the first collection
@@ -71,6 +73,10 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 			h.Listing(r, dead, at)
 			h.listings++
 			listed = true
+			h.listed = append(h.listed, c.GC)
+			if h.Alive != nil {
+				h.alive.put(at, h.Alive(c.GC))
+			}
 		}
 	}
 	if r.HasSited() {

@@ -206,9 +206,12 @@ type Options struct {
 	// Evicts says by what means the collection that holds the objects of these sites may drop some, as the end of "It
 	// has"; "" if a listing of references shows none. It may be nil.
 	Evicts func([]sites.Key) ui.Flow
-	// Ages gives the ages of all objects at the newest listing of references; nil if they are not known. The function
-	// may be nil, too.
-	Ages func() *Ages
+	// Ages gives the ages of all objects at the listing of references after a collection; nil if they are not known.
+	// The function may be nil, too.
+	Ages func(gc uint64) *Ages
+	// Alive gives what the reference listing after a collection found alive, by type id; nil if there is none that says
+	// it. The function may be nil, too.
+	Alive func(gc uint64) []heap.Count
 	// Unreached gives the ids of the samples that the reference listing after a collection did not reach: those are
 	// dead. nil: there is none that says it. at is when it was taken, in seconds of the stream. The function may be
 	// nil, too.

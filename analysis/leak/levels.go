@@ -34,7 +34,14 @@ type levels struct {
 
 // add takes in what a collection of old space has left. Of very many, the one nearest to its neighbours is given up.
 func (l *levels) add(c *heap.Collection, at float64, types []heap.Count) {
-	if c.Kind != trace.PauseFull && c.Kind != trace.PauseRemark {
+	if c.Kind == trace.PauseFull || c.Kind == trace.PauseRemark {
+		l.put(at, types)
+	}
+}
+
+// put takes in counts by type.
+func (l *levels) put(at float64, types []heap.Count) {
+	if len(types) == 0 {
 		return
 	}
 	if n := len(l.at); n == mostLevels {
@@ -68,6 +75,15 @@ func (l *levels) of(r *heap.Symbols, class sites.Class) (n []uint64, v []float64
 		}
 	}
 	return n, v
+}
+
+// typesOf gives the types of a class, after of.
+func (l *levels) typesOf(class sites.Class) map[uint64]bool {
+	out := map[uint64]bool{}
+	for _, id := range l.by[class] {
+		out[uint64(id)] = true
+	}
+	return out
 }
 
 // middle is the point nearest to the middle of all; -1 if none divides them.
@@ -152,8 +168,7 @@ func (c *candidate) byCounts(p float64, objects []uint64, mid int) {
 // small, and what it holds comes from helpers that others call. Of each class that collections of old space left ever
 // more of, the largest site is a candidate.
 func (h *detector) classes(x *heads, all []candidate) []candidate {
-	l := &h.levels
-	if len(l.at) < fewLevels-1 {
+	if max(len(h.levels.at), len(h.alive.at)) < fewLevels-1 {
 		return all
 	}
 	of, at := map[sites.Class]sites.Key{}, map[string][]sites.Key{}
@@ -179,12 +194,12 @@ func (h *detector) classes(x *heads, all []candidate) []candidate {
 			continue
 		}
 		c := candidate{key: k, s: h.Sites[k]}
-		if !h.class(x.r, &c, at[head]) {
+		if !h.class(x.r, &h.levels, &c, at[head]) && !h.class(x.r, &h.alive, &c, at[head]) {
 			continue
 		}
 		if i := slices.IndexFunc(all, func(o candidate) bool { return o.members == nil && o.key == k }); i < 0 {
 			all = append(all, c)
-		} else if tooFew(all[i].why) || c.queued && all[i].why == whyTurnover {
+		} else if tooFew(all[i].why) || c.queued && (all[i].why == whyTurnover || all[i].why == whyFreed) {
 			all[i].growth = c.growth
 		}
 	}
@@ -193,8 +208,14 @@ func (h *detector) classes(x *heads, all []candidate) []candidate {
 
 // counted says what a class is named for.
 func (v *Verdict) counted() ui.Flow {
-	text := ui.Flowf("A collection of old space left %s objects of %s, the last one %s. What they hold is not in this "+
-		"rate.", ui.Flow(ui.Count(v.ClassObjects[1])), ui.Flow(v.counts), ui.Flow(ui.Count(v.ClassObjects[2])))
+	text := ui.Flowf("A collection of old space left %s objects of %s, the last one %s.",
+		ui.Flow(ui.Count(v.ClassObjects[1])), ui.Flow(v.counts), ui.Flow(ui.Count(v.ClassObjects[2])))
+	if len(v.Members) == 1 {
+		text += " What they hold is not in this rate."
+	}
+	if v.queued {
+		text += " The older ones are dead: more come than leave, as in a queue that empties too slowly."
+	}
 	if v.Kind != KindSuspect {
 		return text
 	}
@@ -218,8 +239,10 @@ func (h *detector) heapRate() float64 {
 
 // class judges a class by its counts, and by the ages of the objects from the sites near the one where its objects are
 // allocated, which show whether they stay.
-func (h *detector) class(r *heap.Symbols, c *candidate, near []sites.Key) bool {
-	l := &h.levels
+func (h *detector) class(r *heap.Symbols, l *levels, c *candidate, near []sites.Key) bool {
+	if len(l.at) < fewLevels-1 {
+		return false
+	}
 	objects, v := l.of(r, c.key.Class)
 	at := l.at
 	p, ok := h.classGrows(at, v)
@@ -242,6 +265,12 @@ func (h *detector) class(r *heap.Symbols, c *candidate, near []sites.Key) bool {
 	turned, known := old.turnover()
 	if (turned || !known) && h.keepsAge(s) {
 		return false
+	}
+	if l == &h.alive { // all that lives, so all ages are known
+		var keeps bool
+		if keeps, turned, known = h.classAges(l.typesOf(c.key.Class)); keeps || !known {
+			return false
+		}
 	}
 	c.byCounts(p, objects, mid)
 	c.settled, c.queued, c.alone = known, turned, c.key.Class.Name

@@ -109,13 +109,15 @@ func (h *detector) structures(x *heads, named, others []candidate) (all []*struc
 	for i := range others {
 		c := &others[i]
 		// What seems to fill up is of the same structure: that has room for more, as long as the rest of it grows.
+		// So is what is in a queue that grows: of that the older objects are dead, too.
 		part := c.why == whyChance || c.why == whyFills
-		if c.members != nil || c.refuted || !part || taken[c.key] || c.slope <= 0 || h.ended(c.s) {
+		queued := c.why == whyTurnover
+		if c.members != nil || c.refuted && !queued || !part && !queued || taken[c.key] || c.slope <= 0 || h.ended(c.s) {
 			continue
 		}
 		head := x.of(c.key.Frame)
 		for _, s := range all {
-			if s.head == head && s.belongs(h, x.r, c) {
+			if s.head == head && (!queued || s.queued && s.alone != "") && s.belongs(h, x.r, c) {
 				s.join(&c.growth)
 				s.add(h, x.r, c, taken)
 				break
@@ -168,7 +170,7 @@ func (h *detector) beside(x *heads, all []candidate) {
 	}
 	for i := range all {
 		c := &all[i]
-		if c.p > significance || len(known) == 0 {
+		if c.p > significance || len(known) == 0 || c.queued && c.alone != "" { // exact counts of a queue that grows
 			continue
 		}
 		for _, o := range known[x.of(c.key.Frame)] {

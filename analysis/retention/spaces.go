@@ -1,6 +1,7 @@
 package retention
 
 import (
+	"github.com/heapcam/heapcam/analysis/graph"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -29,6 +30,25 @@ func (t *Tally) add(r Reach, words uint32) {
 func Old(kind uint64) bool {
 	return kind == trace.SpaceOld || kind == trace.SpaceHumongous || kind == trace.SpaceHumongousCont
 }
+
+// Alive counts what something keeps alive, by type id.
+func (l *Liveness) Alive() []heap.Count {
+	var out []heap.Count
+	for i, typ := range l.typ {
+		if l.words[i] == 0 || l.level[i] != graph.Kept || typ >= mostTypes {
+			continue
+		}
+		for int(typ) >= len(out) {
+			out = append(out, make([]heap.Count, len(out)+1024)...)
+		}
+		out[typ].Objects++
+		out[typ].Bytes += uint64(l.words[i]) * 8
+	}
+	return out
+}
+
+// mostTypes bounds the ids of types that Alive counts.
+const mostTypes = 1 << 22
 
 // BySpace counts the objects in those of spaces, as heap.View.Spaces gives them after collection GC, that want wants:
 // all together, and by type. What fills a hole is no object.

@@ -27,7 +27,8 @@ func leakOptions(rec *ringstore.Recording, least float64) leak.Options {
 	held := heldBy(rec, load)
 	return leak.Options{MinGrowth: least, Holder: held.text, Object: held.object, Retained: held.retained,
 		Soft: held.soft, Evicts: held.evicts,
-		Ages: func() *leak.Ages { return agesOf(load().births) },
+		Alive: func(gc uint64) []heap.Count { return load().alive[gc] },
+		Ages:  func(gc uint64) *leak.Ages { return agesOf(load().births[gc]) },
 		Unreached: func(gc uint64) (map[uint64]bool, float64) {
 			s := load()
 			return s.dead[gc], s.at[gc]
@@ -41,7 +42,8 @@ type settlement struct {
 	gc   uint64                     // the collection of the newest listing, 0: none
 	// the sampled objects in that, with their places; nil: not known
 	placed []retention.Placed
-	births *retention.Births // of what that found alive; nil: not known
+	births map[uint64]*retention.Births // by collection of a listing: of what it found alive
+	alive  map[uint64][]heap.Count      // by collection of a listing and by type
 }
 
 // agesOf is what the detector asks of births.
@@ -76,7 +78,8 @@ func settledBy(rec *ringstore.Recording) (out settlement) {
 		return out
 	}
 	out.gc, out.dead = gcs[len(gcs)-1], map[uint64]map[uint64]bool{}
-	out.at = map[uint64]float64{}
+	out.at, out.alive = map[uint64]float64{}, map[uint64][]heap.Count{}
+	out.births = map[uint64]*retention.Births{}
 	src := newSource(rec.Files...)
 	defer src.Close()
 	r := heap.NewReplay(src)
@@ -98,11 +101,13 @@ func settledBy(rec *ringstore.Recording) (out settlement) {
 		}
 		if (c.Known || len(placed) > 0) && l.Settles() {
 			out.dead[c.GC], out.at[c.GC] = unreached(l, placed), float64(l.Time)/1e9
+			out.alive[c.GC] = l.Alive()
+			if c.Known {
+				out.births[c.GC] = l.Births(r.View(), times)
+			}
 		}
 		if c.GC == out.gc {
-			if out.placed = placed; c.Known && l.Settles() {
-				out.births = l.Births(r.View(), times)
-			}
+			out.placed = placed
 		}
 		return c.GC < out.gc
 	})
