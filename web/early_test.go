@@ -118,7 +118,8 @@ func TestLikely(t *testing.T) {
 	s := web.New(web.Config{Title: "storm", OpenCensus: quick,
 		OpenPauses: func() (*web.Input, error) { return quick(nil) },
 		Open: func(func(done, total int64)) (*web.Input, error) {
-			return &web.Input{Source: &slow{read, t.Context().Done(), blocks{slices.Clone(bs)}, nil}, Close: func() {}}, nil
+			source := &slow{read, t.Context().Done(), blocks{slices.Clone(bs)}, nil}
+			return &web.Input{Source: source, Close: func() {}}, nil
 		}})
 	h := httptest.NewServer(s)
 	t.Cleanup(func() { s.Close(); h.Close() })
@@ -154,7 +155,8 @@ func TestStateComesFirst(t *testing.T) {
 			return &web.Input{Source: &counted{blocks{slices.Clone(bs)}, &reads}, Close: func() {}}, nil
 		},
 		Open: func(func(done, total int64)) (*web.Input, error) {
-			return &web.Input{Source: &slow{read, t.Context().Done(), blocks{slices.Clone(bs)}, begun}, Close: func() {}}, nil
+			source := &slow{read, t.Context().Done(), blocks{slices.Clone(bs)}, begun}
+			return &web.Input{Source: source, Close: func() {}}, nil
 		}})
 	h := httptest.NewServer(s)
 	t.Cleanup(func() { s.Close(); h.Close() })

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/heap"
 )
@@ -33,7 +34,8 @@ const (
 // samples: of a site that allocates a few objects a second that stay, and many others that die, too few are samples.
 // Most of these objects have to be of the site, by old samples of all sites.
 func (h *detector) bornSteadily(r *heap.Cursor, c *candidate) {
-	if h.Ages == nil || c.p <= significance && c.settled && !c.queued || c.wide || !tooFew(c.why) && c.why != whyFreed || c.s.Taken == 0 {
+	named := c.p <= significance && c.settled && !c.queued
+	if h.Ages == nil || named || c.wide || !tooFew(c.why) && c.why != whyFreed || c.s.Taken == 0 {
 		return
 	}
 	x := h.curve(c.s)
@@ -139,8 +141,9 @@ func (h *detector) steadily(at, objects []float64, from, until float64) (b born,
 	return b, false
 }
 
-// bornFrom moves the onset of growth to where the oldest of its objects that live were born, if that is earlier: a curve
-// of samples shows the first of them late. Before it there is hardly any, and from then on about as many all the time.
+// bornFrom moves the onset of growth to where the oldest of its objects that live were born, if that is earlier: a
+// curve of samples shows the first of them late. Before it there is hardly any, and from then on about as many all the
+// time.
 func (h *detector) bornFrom(r *heap.Cursor, s *structure) {
 	if h.Ages == nil || s.exact || len(s.members) == 0 || h.late {
 		return
@@ -195,34 +198,66 @@ const (
 
 // classAges says what the ages of all objects of a class at the listings of references show: keeps, that the oldest are
 // hardly older at the newest than at one before, as in a cache or queue that is full, or under a load that rises; gone,
-// that the older objects are dead. known: there are two listings that say it.
-func (h *detector) classAges(types map[uint64]bool) (keeps, gone, known bool) {
+// that the older objects are dead. known: there are two listings that say it. A birth is known to a collection, so the
+// two ages may be too near to tell. Then it keeps its age unless near, the sites around, allocates as much late as
+// early.
+func (h *detector) classAges(types map[uint64]bool, near *history.Series) (keeps, gone, known bool) {
 	if h.Ages == nil {
 		return false, false, false
 	}
-	type point struct{ at, oldest float64 }
+	type point struct{ at, oldest, about float64 }
 	var all []point
 	for _, gc := range h.listed {
 		if a := h.Ages(gc); a != nil {
-			all = append(all, point{a.At[len(a.At)-1], a.oldest(types)})
+			oldest := a.oldest(types)
+			all = append(all, point{a.At[len(a.At)-1], oldest, h.phaseAt(oldest) + a.At[1] - a.At[0]})
 		}
 	}
 	if len(all) < 2 {
 		return false, false, false
 	}
 	last, from := all[len(all)-1], h.From
+	gone = last.oldest-from > oldGone*(last.at-from)
 	for _, a := range slices.Backward(all[:len(all)-1]) {
 		if last.at-a.at < (last.at-from)/4 || a.at <= from {
 			continue
 		}
+		sure := false
 		for _, clock := range []func(float64) float64{h.clockTime, h.AllocatedAt} {
 			was, now := clock(a.at)-clock(a.oldest), clock(last.at)-clock(last.oldest)
 			before, whole := clock(a.at)-clock(from), clock(last.at)-clock(from)
 			keeps = keeps || before > 0 && now*before < was*(before+whole)/2
+			wasMost, nowLeast := clock(a.at)-clock(a.oldest-a.about), clock(last.at)-clock(last.oldest+last.about)
+			wasLeast, nowMost := clock(a.at)-clock(a.oldest+a.about), clock(last.at)-clock(last.oldest-last.about)
+			sure = sure || nowMost*before < wasLeast*(before+whole)/2 || nowLeast*before > wasMost*(before+whole)/2
 		}
-		return keeps, last.oldest-from > oldGone*(last.at-from), true
+		if !sure && keeps {
+			quarter := (last.at - from) / 4
+			early, was := h.allocated(near, from, from+quarter)
+			late, now := h.allocated(near, last.at-quarter, last.at)
+			keeps = min(early, late) < evenLeast || now > evenLoad*was
+		}
+		return keeps, gone, true
 	}
 	return false, false, false
+}
+
+// evenLeast is how many samples of each of two times say whether a load rises, and evenLoad how many times as many of
+// the later one say that it does.
+const (
+	evenLeast = 20
+	evenLoad  = 1.25
+)
+
+// phaseAt is how long the phase between two collections was in which a time is.
+func (h *detector) phaseAt(t float64) float64 {
+	i, _ := slices.BinarySearch(h.Times, t)
+	if i >= len(h.Times) {
+		return 0
+	} else if i == 0 {
+		return h.Times[0] - h.From
+	}
+	return h.Times[i] - h.Times[i-1]
 }
 
 // oldest is when the oldest objects of some types were born: nearly all that live are younger.

@@ -30,8 +30,8 @@ func agesIn(objects []object, site uint64, at float64) func(uint64) *Ages {
 	return func(uint64) *Ages { return a }
 }
 
-// TestBornSteadily: of 300 objects a second of a site 15 stay, and 1 of 40 is a sample. Its samples are too few, but the
-// ages of all that live show it. They show nothing of what has a limit, is renewed, or came at the start.
+// TestBornSteadily: of 300 objects a second of a site 15 stay, and 1 of 40 is a sample. Its samples are too few, but
+// the ages of all that live show it. They show nothing of what has a limit, is renewed, or came at the start.
 func TestBornSteadily(t *testing.T) {
 	share := func(of float64, life func(r *rand.Rand, born float64) float64) func(*rand.Rand, float64) float64 {
 		return func(r *rand.Rand, born float64) float64 {
@@ -46,11 +46,13 @@ func TestBornSteadily(t *testing.T) {
 		life func(r *rand.Rand, born float64) float64
 		want bool
 	}{
-		"one in 20 stays":      {share(0.05, stays), true},
-		"all end":              {share(0, stays), false},
-		"one in 10 for 20 s":   {share(0.1, func(*rand.Rand, float64) float64 { return 20 }), false},
-		"one in 10 for 40 s":   {share(0.1, func(*rand.Rand, float64) float64 { return 40 }), false},
-		"lives differ by much": {func(r *rand.Rand, _ float64) float64 { return math.Exp(r.NormFloat64() * 1.5) }, false},
+		"one in 20 stays":    {share(0.05, stays), true},
+		"all end":            {share(0, stays), false},
+		"one in 10 for 20 s": {share(0.1, func(*rand.Rand, float64) float64 { return 20 }), false},
+		"one in 10 for 40 s": {share(0.1, func(*rand.Rand, float64) float64 { return 40 }), false},
+		"lives differ by much": {func(r *rand.Rand, _ float64) float64 {
+			return math.Exp(r.NormFloat64() * 1.5)
+		}, false},
 		"fewer stay ever": {func(r *rand.Rand, born float64) float64 { // keys that are new: a cache that fills up
 			return share(0.3*math.Exp(-born/15), stays)(r, born)
 		}, false},

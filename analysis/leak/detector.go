@@ -28,7 +28,8 @@ type detector struct {
 	counts    bool         // the reader is a census: lengths of arrays are not known
 	// of sampling, the longest and the shortest one of the window, and the sum of all times their seconds
 	interval uint64
-	newest   uint64 // the interval after the last collection
+	newest   uint64    // the interval after the last collection
+	every    []float64 // the interval after each collection, at least 1
 	least    uint64
 	sampled  float64
 	watched  bool                       // a random part of the samples is followed (ZGC, Shenandoah, Epsilon)
@@ -86,6 +87,7 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	h.counts = !follows
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0
 	h.interval, h.newest = max(h.interval, c.Interval), c.Interval
+	h.every = append(h.every, float64(max(1, c.Interval)))
 	if n := max(1, c.Interval); h.least == 0 || n < h.least { // 0: each object is a sample
 		h.least = n
 	}

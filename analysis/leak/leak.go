@@ -12,7 +12,8 @@
 // Files: leak.go (verdicts and report), judging.go (from sites to verdicts), candidates.go (what is tested), judge.go
 // (tests of a series), full.go (who fills a full heap), structure.go (which sites are one data structure), detector.go
 // (what it follows), deaths.go (what dies at once), holders.go and tables.go (what holds objects), sparse.go (windows
-// of few collections), seeps.go and born.go (what mostly dies), misses.go (what was not named, and why), text.go (words).
+// of few collections), seeps.go and born.go (what mostly dies), misses.go (what was not named, and why), text.go
+// (words).
 package leak
 
 import (

@@ -268,7 +268,7 @@ func (h *detector) class(r *heap.Symbols, l *levels, c *candidate, near []sites.
 	}
 	if l == &h.alive { // all that lives, so all ages are known
 		var keeps bool
-		if keeps, turned, known = h.classAges(l.typesOf(c.key.Class)); keeps || !known {
+		if keeps, turned, known = h.classAges(l.typesOf(c.key.Class), s); keeps || !known {
 			return false
 		}
 	}

@@ -36,7 +36,8 @@ func TestInside(t *testing.T) {
 		}
 		r, h := world(objects, every(nil, []float64{57}))
 		h.Holder = func(keys []sites.Key, _ uint64) ui.Flow {
-			return map[uint64]ui.Flow{1: "static A.m → Map.table, then []", 2: "static A.m → Map.head, then Node.next"}[keys[0].Frame]
+			return map[uint64]ui.Flow{1: "static A.m → Map.table, then []",
+				2: "static A.m → Map.head, then Node.next"}[keys[0].Frame]
 		}
 		h.Object = func(keys []sites.Key, _ uint64) uint64 {
 			return map[uint64]uint64{1: 7, 2: c.object}[keys[0].Frame]

@@ -111,8 +111,9 @@ func (h *detector) structures(x *heads, named, others []candidate) (all []*struc
 		// What seems to fill up is of the same structure: that has room for more, as long as the rest of it grows.
 		// So is what is in a queue that grows: of that the older objects are dead, too.
 		part := c.why == whyChance || c.why == whyFills
-		queued := c.why == whyTurnover
-		if c.members != nil || c.refuted && !queued || !part && !queued || taken[c.key] || c.slope <= 0 || h.ended(c.s) {
+		queued := c.why == whyTurnover || c.why == whyStopped
+		if c.members != nil || c.refuted && !queued || !part && !queued || taken[c.key] || c.slope <= 0 ||
+			h.ended(c.s) {
 			continue
 		}
 		head := x.of(c.key.Frame)
@@ -235,8 +236,8 @@ const (
 	insideMost  = 16
 )
 
-// ownedMost bounds by how much what a holder retains raises a rate, and ownedGrown is the share of a structure that came
-// in the window, at least: what was there before is no growth.
+// ownedMost bounds by how much what a holder retains raises a rate, and ownedGrown is the share of a structure that
+// came in the window, at least: what was there before is no growth.
 const (
 	ownedMost  = 1.5
 	ownedGrown = 0.8

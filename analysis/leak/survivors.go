@@ -398,7 +398,13 @@ func (h *detector) loadRose(s *history.Series, end, age float64) bool {
 }
 
 // taken is how many samples of a site were allocated between two times, as well as collections tell the time.
-func (h *detector) taken(s *history.Series, from, to float64) (n float64) {
+func (h *detector) taken(s *history.Series, from, to float64) float64 {
+	n, _ := h.allocated(s, from, to)
+	return n
+}
+
+// allocated gives these, and about how many bytes they stand for: the interval of sampling may have changed.
+func (h *detector) allocated(s *history.Series, from, to float64) (n, bytes float64) {
 	for _, b := range s.Births {
 		i := h.place(b.Gc)
 		if i < 0 {
@@ -409,10 +415,14 @@ func (h *detector) taken(s *history.Series, from, to float64) (n float64) {
 			begin = h.Times[i-1]
 		}
 		if x, y := max(begin, from), min(last, to); y > x && last > begin {
-			n += b.Taken * (y - x) / (last - begin)
+			k := b.Taken * (y - x) / (last - begin)
+			if n += k; i < len(h.every) {
+				k *= h.every[i]
+			}
+			bytes += k
 		}
 	}
-	return n
+	return n, bytes
 }
 
 // lengthsBefore gives the lengths that were there before collection at, from which a library collection grows to m.

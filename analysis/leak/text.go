@@ -439,9 +439,9 @@ func (v *Verdict) Proof() ui.Flow {
 		return ui.Flowf("Each of %d collections of old space left more of them; the older ones are dead. More come "+
 			"than leave, as in a queue or a registry that empties too slowly.", v.Floors)
 	case v.stayed > 0:
-		return ui.Flowf("Most of these objects die, but a reference listing found %s alive that are older than %s, old "+
-			"ones as often as younger ones, as of sessions that are not always closed.", ui.Flow(ui.Count(v.stayed)),
-			ui.Flow(ui.Seconds(v.older)))
+		return ui.Flowf("Most of these objects die, but a reference listing found %s alive that are older than %s, "+
+			"old ones as often as younger ones, as of sessions that are not always closed.",
+			ui.Flow(ui.Count(v.stayed)), ui.Flow(ui.Seconds(v.older)))
 	case v.seeps:
 		return ui.Flowf("Most of these objects die, but over %d collections of old space ever more stayed, old ones "+
 			"as often as younger ones, as of sessions that are not always closed.", v.Floors)

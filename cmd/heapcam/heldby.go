@@ -41,37 +41,9 @@ type holding struct {
 // a reference listing of a recording: the newest one after a collection whose state is known. In a storm there may be
 // none: then the newest one tells who holds all objects of the classes. It gives "" if there is no listing, if it
 // cannot be read, or if neither one holder has most of it nor holders that are alike. The second identifies that
-// holder. The third says whether soft references alone hold most of what is reached of it. The fourth says by what
-// means what holds them may drop some. The listing is read when the first verdict asks.
+// holder. The others are as in leak.Options. The listing is read when the first verdict asks.
 func heldBy(rec *ringstore.Recording, settled func() settlement) (out holding) {
-	load := sync.OnceValues(func() (*retention.Heap, []retention.Placed) {
-		if s := settled(); s.placed != nil {
-			if h, err := (&retaining{at: strconv.FormatUint(s.gc, 10)}).load(rec); err == nil {
-				return h, s.placed
-			}
-		}
-		reaches, done, err := settledReaches(rec)
-		defer done()
-		if err != nil {
-			return nil, nil
-		}
-		gcs := reaches.GCs()
-		for i := len(gcs) - 1; i >= max(0, len(gcs)-mostSettled); i-- {
-			o := retaining{at: strconv.FormatUint(gcs[i], 10)}
-			v, _, _, err := stateAt(rec, o.at, false)
-			if err != nil || v.State == nil {
-				continue
-			}
-			if h, err := o.load(rec); err == nil {
-				return h, retention.PlacedIn(v)
-			}
-		}
-		o := retaining{at: "last"}
-		if h, err := o.load(rec); err == nil {
-			return h, nil
-		}
-		return nil, nil
-	})
+	load := sync.OnceValues(func() (*retention.Heap, []retention.Placed) { return heldIn(rec, settled()) })
 	var found sampledBy // asked for each site of a recording
 	type answer struct {
 		text   ui.Flow
@@ -131,6 +103,37 @@ func heldBy(rec *ringstore.Recording, settled func() settlement) (out holding) {
 		return ui.Flow(what) + " (" + holderFlow(where) + ")"
 	}
 	return out
+}
+
+// heldIn reads the newest reference listing of a recording that can be read, and where the sampled objects are in it;
+// nil: not known.
+func heldIn(rec *ringstore.Recording, s settlement) (*retention.Heap, []retention.Placed) {
+	if s.placed != nil {
+		if h, err := (&retaining{at: strconv.FormatUint(s.gc, 10)}).load(rec); err == nil {
+			return h, s.placed
+		}
+	}
+	reaches, done, err := settledReaches(rec)
+	defer done()
+	if err != nil {
+		return nil, nil
+	}
+	gcs := reaches.GCs()
+	for i := len(gcs) - 1; i >= max(0, len(gcs)-mostSettled); i-- {
+		o := retaining{at: strconv.FormatUint(gcs[i], 10)}
+		v, _, _, err := stateAt(rec, o.at, false)
+		if err != nil || v.State == nil {
+			continue
+		}
+		if h, err := o.load(rec); err == nil {
+			return h, retention.PlacedIn(v)
+		}
+	}
+	o := retaining{at: "last"}
+	if h, err := o.load(rec); err == nil {
+		return h, nil
+	}
+	return nil, nil
 }
 
 // holderOfMost names what holds most of what is reached of a set, and identifies it, if it is one object: garbage that
