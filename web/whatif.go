@@ -17,12 +17,15 @@ type whatifReply struct {
 	Report *whatif.Report `json:"report,omitempty"`
 }
 
+// mostLifetimes is how many objects whatif reads: they take about 1 GiB.
+const mostLifetimes = 5_000_000
+
 // whatif answers with what `heapcam whatif --json` prints: predicted collections of other heaps.
 func (s *Server) whatif(r *http.Request) (any, error) {
 	return s.data.keep(r.Context(), "whatif", func(ctx context.Context) (any, error) {
 		var m *whatif.Model
 		err := s.data.replayLong(ctx, "Reading how long objects live", func(r *heap.Replay) error {
-			tape, err := lifetimes.Read(r)
+			tape, err := lifetimes.ReadMost(r, mostLifetimes)
 			if err != nil {
 				return err
 			}
@@ -49,7 +52,8 @@ func unpredictable(err error) (any, error) {
 	var size *whatif.SizeError
 	var factor *whatif.FactorError
 	for _, lack := range []error{whatif.ErrCollector, whatif.ErrNoConfig, whatif.ErrNoYoung, whatif.ErrImplausible,
-		lifetimes.ErrNoObjects, lifetimes.ErrNoCollections, lifetimes.ErrMemory} {
+		lifetimes.ErrNoObjects, lifetimes.ErrNoCollections, lifetimes.ErrMemory,
+		lifetimes.ErrMany} {
 		if errors.Is(err, lack) {
 			return &whatifReply{Why: err.Error()}, nil
 		}

@@ -3,6 +3,7 @@ package lifetimes
 import (
 	"errors"
 	"io"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -35,9 +36,17 @@ func (noAddresses) Error() string {
 
 func (noAddresses) Unwrap() error { return ErrNoObjects }
 
+// ErrMany says that a recording has more objects than ReadMost was to read.
+var ErrMany = errors.New("the recording has too many objects: to predict from it takes more memory than the viewer " +
+	"may have; use `heapcam whatif`, or cut a part of it with `heapcam pull NAME --last 5m -o FILE`")
+
 // Read replays all of r, which has read nothing yet, and gives the lifetimes. Its errors are those of the replay,
 // ErrNoObjects, ErrNoCollections and ErrMemory.
-func Read(r *heap.Replay) (*Tape, error) {
+func Read(r *heap.Replay) (*Tape, error) { return ReadMost(r, math.MaxInt) }
+
+// ReadMost is Read of a recording with at most so many objects, of which each takes up to 200 bytes. Else its error is
+// ErrMany.
+func ReadMost(r *heap.Replay, most int) (*Tape, error) {
 	b := newReader(r)
 	defer func() { r.OnEpoch = nil }()
 	for {
@@ -49,6 +58,9 @@ func Read(r *heap.Replay) (*Tape, error) {
 			return nil, err
 		}
 		b.collection(c)
+		if len(b.t.Type) > most {
+			return nil, ErrMany
+		}
 		if !b.fits() {
 			return nil, ErrMemory
 		}

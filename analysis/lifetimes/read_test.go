@@ -76,3 +76,18 @@ func TestNothingToRead(t *testing.T) {
 		}
 	}
 }
+
+// TestReadMost: a recording with more objects than may be read is refused before they take more memory.
+func TestReadMost(t *testing.T) {
+	read := func(most int) (*Tape, error) {
+		blocks := analysistest.Recording(1, trace.CollectorParallel, trace.DepthSurvivors, 60)
+		return ReadMost(heap.NewReplay(&analysistest.Source{B: blocks}), most)
+	}
+	tape, err := read(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(tape.Len() / 2); !errors.Is(err, ErrMany) {
+		t.Errorf("half of %d objects: %v", tape.Len(), err)
+	}
+}

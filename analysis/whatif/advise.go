@@ -2,14 +2,14 @@ package whatif
 
 import "context"
 
-// mostAdvised is the most objects of a recording for which Advise predicts anything: then it takes a few seconds.
-const mostAdvised = 1 << 22
+// MostAdvised is the most objects of a recording for which Advise predicts anything: then it takes a few seconds.
+const MostAdvised = 1 << 21
 
 // Advise gives a heap that halves the time in collections, with less work than Answer. It is nil if there is none, or
 // if the model does not fit the program. The error is that of ctx.
 func (m *Model) Advise(ctx context.Context) (*Advice, error) {
 	seconds := m.measured().seconds
-	if len(m.Doubts) > 0 || m.tape.Len() > mostAdvised || seconds < worth*(m.program()+seconds) {
+	if len(m.Doubts) > 0 || m.tape.Len() > MostAdvised || seconds < worth*(m.program()+seconds) {
 		return nil, nil
 	}
 	configs := []Config{m.Recorded}

@@ -35,7 +35,7 @@ func adviceOn(ctx context.Context, rec *ringstore.Recording, rep *analysis.Repor
 	a, err := indexed(ownIndex(), adviceResult, rec.Path, func() (*whatif.Advice, error) {
 		src := newSource(rec.Files...)
 		defer src.Close()
-		tape, err := lifetimes.Read(heap.NewReplay(src))
+		tape, err := lifetimes.ReadMost(heap.NewReplay(src), whatif.MostAdvised)
 		if err != nil {
 			return nil, err
 		}
