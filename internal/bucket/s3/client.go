@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -87,7 +88,7 @@ func transport(bytesPerSecond int64) http.RoundTripper {
 		silent += time.Duration(float64(chunk) / float64(bytesPerSecond) * float64(time.Second))
 	}
 	d := net.Dialer{Timeout: 10 * time.Second}
-	return &http.Transport{
+	return bounded{&http.Transport{
 		Proxy: http.ProxyFromEnvironment,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			c, err := d.DialContext(ctx, network, address)
@@ -98,7 +99,43 @@ func transport(bytesPerSecond int64) http.RoundTripper {
 		},
 		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: idleLimit, IdleConnTimeout: idleLimit,
 		MaxIdleConnsPerHost: 2, ForceAttemptHTTP2: false, DisableCompression: true,
+	}}
+}
+
+// mostAnswer bounds what a server answers: objects are read in ranges of blockSize, and lists come in pages.
+const mostAnswer = 16 << 20
+
+// errAnswer says that an answer is longer.
+var errAnswer = fmt.Errorf("the server's answer is longer than %d MiB, which no answer here can be", mostAnswer>>20)
+
+// bounded ends answers that are longer than mostAnswer with errAnswer: what reads them keeps them in memory.
+type bounded struct{ http.RoundTripper }
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	a, err := b.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
 	}
+	if a.ContentLength > mostAnswer && r.Method != http.MethodHead {
+		a.Body.Close()
+		return nil, errAnswer
+	}
+	a.Body = &boundedBody{a.Body, mostAnswer}
+	return a, nil
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errAnswer
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }
 
 // conn fails when nothing came from the other side, and nothing went there, for silent.

@@ -265,3 +265,39 @@ func TestProfile(t *testing.T) {
 		}
 	}
 }
+
+// TestEndlessAnswer: an answer without an end is an error, and takes no memory.
+func TestEndlessAnswer(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "a")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+	for name, begin := range map[string]string{"zeros": "", "contents": "<ListBucketResult>"} {
+		var sent atomic.Int64
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/xml")
+			io.WriteString(w, begin)
+			part := make([]byte, 1<<16)
+			if begin != "" {
+				part = bytes.Repeat([]byte("<Contents><Key>k</Key><Size>1</Size></Contents>"), 1000)
+			}
+			for {
+				n, err := w.Write(part)
+				if sent.Add(int64(n)); err != nil {
+					return
+				}
+			}
+		}))
+		c, err := Dial("bucket", Options{Endpoint: s.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = c.List(t.Context(), "p", func(bucket.Item) bool { return true })
+		s.CloseClientConnections()
+		s.Close()
+		if err == nil || !strings.Contains(err.Error(), "longer than 16 MiB") && name != "zeros" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := sent.Load(); n > 12*mostAnswer { // some tries
+			t.Errorf("%s: %d bytes were read", name, n)
+		}
+	}
+}
