@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"os"
 	pathpkg "path"
+	"path/filepath"
 	"time"
 
 	"github.com/heapcam/heapcam/internal/bucket"
@@ -71,6 +74,9 @@ func (o *pullOptions) fetch(ctx context.Context, name string) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := fits(name, from.Size(), o.file); err != nil {
+		return err
+	}
 	to, end, err := output(o.file)
 	if err != nil {
 		return err
@@ -82,6 +88,18 @@ func (o *pullOptions) fetch(ctx context.Context, name string) (err error) {
 		return err
 	}
 	ui.Fprintf(ui.Stderr, "heapcam: pulled %s from %s, in %s\n", ui.Bytes(from.Size()), name, ui.Duration(p.Spent()))
+	return nil
+}
+
+// fits says whether the disk of a file has room for so many bytes of what name names. Not all that can be written to
+// is a file.
+func fits(name string, size int64, file string) error {
+	if st, err := os.Stat(file); file == "-" || err == nil && !st.Mode().IsRegular() {
+		return nil
+	}
+	if free, err := ringstore.OS.Free(filepath.Dir(file)); err == nil && free >= 0 && size > free {
+		return fmt.Errorf("%s has %s, and the disk of %s has room for %s", name, ui.Bytes(size), file, ui.Bytes(free))
+	}
 	return nil
 }
 
