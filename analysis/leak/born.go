@@ -3,8 +3,10 @@ package leak
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/heapcam/heapcam/analysis/history"
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/heap"
 )
@@ -35,7 +37,8 @@ const (
 // Most of these objects have to be of the site, by old samples of all sites.
 func (h *detector) bornSteadily(r *heap.Cursor, c *candidate) {
 	named := c.p <= significance && c.settled && !c.queued
-	if h.Ages == nil || named || c.wide || !tooFew(c.why) && c.why != whyFreed || c.s.Taken == 0 {
+	if h.Ages == nil || named || c.wide || !tooFew(c.why) && c.why != whyFreed || c.s.Taken == 0 ||
+		weakEntry(c.key.Class.Name) {
 		return
 	}
 	x := h.curve(c.s)
@@ -74,6 +77,13 @@ func (h *detector) bornSteadily(r *heap.Cursor, c *candidate) {
 	c.onset = [2]float64{from, from + (until-from)/growthParts}
 	c.low, c.high = c.slope*b.low, c.slope*b.high
 	c.exact, c.stayed, c.older = true, uint64(share*b.objects), last-until
+}
+
+// weakEntry says of a class of the JDK whether its objects are weak references, as the entries of a WeakHashMap: they
+// live until a collection has found their objects dead and the map has looked, so their ages say nothing.
+func weakEntry(class string) bool {
+	return sites.Library(class) && (strings.HasPrefix(class, "java.lang.ref.") || strings.Contains(class, "Weak") ||
+		class == "java.lang.ThreadLocal$ThreadLocalMap$Entry")
 }
 
 // sizesOf gives types and sizes of the old samples of a candidate, and of all old samples of these how many are its

@@ -127,3 +127,13 @@ func TestBornFrom(t *testing.T) {
 		}
 	}
 }
+
+// TestWeakEntry: ages of entries of weak maps say nothing, those of the program's own classes do.
+func TestWeakEntry(t *testing.T) {
+	for class, want := range map[string]bool{"java.util.WeakHashMap$Entry": true, "java.util.HashMap$Node": false,
+		"java.lang.ref.WeakReference": true, "shop.WeakEntry": false} {
+		if weakEntry(class) != want {
+			t.Errorf("%s: %v", class, !want)
+		}
+	}
+}
