@@ -199,8 +199,8 @@ func (h *detector) newestAges() *Ages {
 	return nil
 }
 
-// oldShare is the part of a class's objects that are its oldest, and oldGone what part of what is as old as the first
-// third of the time there is at most where the older objects are dead.
+// oldShare is the part of a class's objects that are its oldest. Where these were born after the first oldGone of the
+// time, the older objects are dead.
 const (
 	oldShare = 0.05
 	oldGone  = 0.1

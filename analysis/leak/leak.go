@@ -81,8 +81,9 @@ type Verdict struct {
 	Floors int `json:"floors"`
 	// a reference listing showed that the objects live
 	Reached bool `json:"reached"`
-	// objects of the class that an early, a middle and the last collection of old space left. Only where these exact
-	// counts alone show the growth: the rate is without what the objects hold
+	// objects of the class that an early, a middle and the last collection of old space, or reference listing, left.
+	// Only where these exact counts show the growth: the rate is without what the objects hold, unless there are more
+	// members
 	ClassObjects []uint64 `json:"class_objects,omitempty"`
 
 	What ui.Flow `json:"-"` // classes and place, as a part of a sentence

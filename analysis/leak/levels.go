@@ -208,7 +208,7 @@ func (h *detector) classes(x *heads, all []candidate) []candidate {
 
 // counted says what a class is named for.
 func (v *Verdict) counted() ui.Flow {
-	text := ui.Flowf("A collection of old space left %s objects of %s, the last one %s.",
+	text := ui.Flowf("About the middle of the window %s objects of %s were left, and %s at the last count.",
 		ui.Flow(ui.Count(v.ClassObjects[1])), ui.Flow(v.counts), ui.Flow(ui.Count(v.ClassObjects[2])))
 	if len(v.Members) == 1 {
 		text += " What they hold is not in this rate."
