@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"iter"
 	"math"
 	"slices"
 
@@ -99,6 +100,7 @@ func match(
 	callers *sites.Callers,
 ) ([]classify.Tuple, map[sizeKey]*diffStratum) {
 	m := newMatching(f1)
+	m.widest = heap.WidestOf(samplesOf(f1, f2))
 	m.relisted = r.Relisted > from
 	if callers != nil {
 		m.draw(r, f2, callers)
@@ -139,6 +141,7 @@ type matching struct {
 	relisted bool
 
 	symbols *heap.Symbols
+	widest  heap.Widest              // of the samples of both states
 	callers [numParts]*sites.Callers // by part, for objects whose innermost frame alone is known; nil: none is drawn
 }
 
@@ -201,6 +204,21 @@ func newMatching(f1 []heap.Folded) *matching {
 	return m
 }
 
+// samplesOf gives the samples of states.
+func samplesOf(states ...[]heap.Folded) iter.Seq[*heap.Sample] {
+	return func(yield func(*heap.Sample) bool) {
+		for _, fs := range states {
+			for i := range fs {
+				for _, s := range fs[i].Samples {
+					if !yield(s) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
 func (m *matching) stratum(f *heap.Folded) *diffStratum {
 	k := sizeKey{f.Type, f.Length, f.Words}
 	s := m.strata[k]
@@ -231,7 +249,7 @@ func (m *matching) add(f *heap.Folded, part uint8, objects uint64, samples []*he
 				m.out = append(m.out, t)
 			}
 		}
-		count(&m.out[to], f.Words*8, s)
+		count(&m.out[to], f.Words*8, s, m.widest)
 		objects -= min(objects, 1)
 	}
 	own := &m.out[at]

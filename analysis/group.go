@@ -152,7 +152,7 @@ func Tuples(
 	if err != nil {
 		return nil, err
 	}
-	out := make([]classify.Tuple, len(fs))
+	out, widest := make([]classify.Tuple, len(fs)), heap.WidestOf(maps.Values(r.Live))
 	for i, f := range fs {
 		out[i] = classify.Tuple{Type: f.Type, Length: f.Length, Size: f.Words * 8, Birth: f.Birth,
 			AtLeast: f.AtLeast, Space: f.Space, Refs: f.Label,
@@ -162,19 +162,18 @@ func Tuples(
 			out[i].Addr = r.JVM.HeapBase + f.Addr*8
 		}
 		for _, s := range f.Samples {
-			out[i].WObjects.Add(1, s.Weight)
-			out[i].WBytes.Add(float64(s.Size), s.Weight)
+			weigh(&out[i], s, widest)
 		}
 	}
 	if a&classify.AttrSite != 0 && w.Callers != nil {
-		out = drawn(w, fs, out)
+		out = drawn(w, fs, out, widest)
 	}
 	return out, nil
 }
 
 // drawn takes the objects whose callers are drawn (classify.World.Callers) out of the tuples of fs, as tuples of their
 // own.
-func drawn(w *classify.World, fs []heap.Folded, ts []classify.Tuple) []classify.Tuple {
+func drawn(w *classify.World, fs []heap.Folded, ts []classify.Tuple, widest heap.Widest) []classify.Tuple {
 	for i := range fs {
 		if !fs[i].Sampled {
 			continue
@@ -196,7 +195,7 @@ func drawn(w *classify.World, fs []heap.Folded, ts []classify.Tuple) []classify.
 				to = len(ts)
 				at[frame], ts = to, append(ts, x)
 			}
-			count(&ts[to], s.Size, s)
+			count(&ts[to], s.Size, s, widest)
 		}
 		if at == nil {
 			continue
@@ -209,7 +208,7 @@ func drawn(w *classify.World, fs []heap.Folded, ts []classify.Tuple) []classify.
 		t.Objects, t.Bytes, t.WObjects, t.WBytes = 0, 0, stats.Total{}, stats.Total{}
 		for _, s := range fs[i].Samples {
 			if w.Callers(s.Frame, s.ID) == s.Frame {
-				count(t, bytes, s)
+				count(t, bytes, s, widest)
 				bytes = 0 // all of them count with the first
 			}
 		}
@@ -218,11 +217,19 @@ func drawn(w *classify.World, fs []heap.Folded, ts []classify.Tuple) []classify.
 }
 
 // count adds an object of so many bytes that was sampled.
-func count(t *classify.Tuple, bytes uint64, s *heap.Sample) {
+func count(t *classify.Tuple, bytes uint64, s *heap.Sample, widest heap.Widest) {
 	t.Objects++
 	t.Bytes += bytes
+	weigh(t, s, widest)
+}
+
+// weigh adds what a sample of t stands for.
+func weigh(t *classify.Tuple, s *heap.Sample, widest heap.Widest) {
 	t.WObjects.Add(1, s.Weight)
 	t.WBytes.Add(float64(s.Size), s.Weight)
+	missed := widest.Missed(s.Size, s.Interval)
+	t.WObjects.Miss(1, missed)
+	t.WBytes.Miss(float64(s.Size), missed)
 }
 
 // Group groups the state of r, which is positioned after c, by classifiers.

@@ -301,7 +301,7 @@ func (t *trending) sum(s *sums, r *heap.View, c *heap.Collection) {
 		return
 	}
 	var rest []heap.Folded
-	rest, s.err = t.sampling.Fold(r, func(k int32, bytes, size uint64, weight float64) {
+	rest, s.err = t.sampling.Fold(r, func(k int32, bytes, size uint64, weight, missed float64) {
 		if grow := int(k) + 1 - len(s.at); grow > 0 {
 			s.at = append(s.at, make([]int32, grow)...)
 		}
@@ -314,6 +314,8 @@ func (t *trending) sum(s *sums, r *heap.View, c *heap.Collection) {
 		x.Bytes += bytes
 		x.WObjects.Add(1, weight)
 		x.WBytes.Add(float64(size), weight)
+		x.WObjects.Miss(1, missed)
+		x.WBytes.Miss(float64(size), missed)
 	})
 	for _, f := range rest {
 		s.rest = append(s.rest,

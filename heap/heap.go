@@ -18,6 +18,8 @@
 package heap
 
 import (
+	"iter"
+
 	"github.com/heapcam/heapcam/heap/match"
 	"github.com/heapcam/heapcam/heap/samples"
 	"github.com/heapcam/heapcam/heap/state"
@@ -32,6 +34,7 @@ type (
 	Samples = samples.Tracker
 	Sample  = samples.Sample
 	Lives   = samples.Lives
+	Widest  = samples.Widest
 
 	State      = state.State
 	Object     = state.Object
@@ -48,6 +51,9 @@ type (
 	Sampling = view.Sampling
 	Labels   = view.Labels
 )
+
+// WidestOf is samples.WidestOf.
+func WidestOf(live iter.Seq[*Sample]) Widest { return samples.WidestOf(live) }
 
 // What View.Fold keeps apart, and MaxMarked, which numbers of collections must be below for View.MarkSpaces.
 const (

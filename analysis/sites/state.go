@@ -92,10 +92,10 @@ func left(all, sampled, older uint64, known float64) uint64 {
 }
 
 // tallies sums samples by site.
-func (s *State) tallies(samples []*heap.Sample, fits map[uint64]room) map[Key]*Tally {
+func (s *State) tallies(live []*heap.Sample, fits map[uint64]room) map[Key]*Tally {
 	out := map[Key]*Tally{}
-	class := map[uint64]Class{}
-	for _, x := range samples {
+	class, widest := map[uint64]Class{}, heap.WidestOf(slices.Values(live))
+	for _, x := range live {
 		c, ok := class[x.Type]
 		if !ok {
 			c = ClassOf(s.Symbols, uint32(x.Type)).Folded()
@@ -107,7 +107,7 @@ func (s *State) tallies(samples []*heap.Sample, fits map[uint64]room) map[Key]*T
 			t = &Tally{}
 			out[k] = t
 		}
-		t.add(x, fits[x.Type])
+		t.add(x, fits[x.Type], widest)
 		if k.Frame != x.Frame {
 			t.drawn.Objects++
 			t.drawn.Bytes += x.Size

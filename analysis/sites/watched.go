@@ -32,8 +32,8 @@ func (a *Allocated) Add(r *heap.Symbols, samples []*heap.Sample) {
 			t = &Tally{}
 			a.by[k] = t
 		}
-		t.add(s, unbounded)
-		a.all.add(s, unbounded)
+		t.add(s, unbounded, heap.Widest{})
+		a.all.add(s, unbounded, heap.Widest{})
 	}
 }
 

@@ -14,8 +14,13 @@ import (
 const Normal = 1.959964
 
 // Total is a Horvitz–Thompson sum of x over samples of weight w = 1/p, p being the probability that the sample was
-// drawn: Σwx, Σ(wx)², and the estimate of the sum's variance, Σ(wx)²(1−1/w).
-type Total struct{ Sum, Square, Variance float64 }
+// drawn: Σwx, Σ(wx)², and the estimate of the sum's variance, Σ(wx)²(1−1/w). Undrawn is what may be missing although
+// no sample says so, at most (Miss).
+type Total struct {
+	Sum, Square, Variance float64
+	Undrawn               float64
+	drawn                 bool // nothing is missing
+}
 
 // Add adds a sample.
 func (t *Total) Add(x, w float64) {
@@ -24,11 +29,26 @@ func (t *Total) Add(x, w float64) {
 	t.Variance += w * x * w * x * (1 - 1/w)
 }
 
+// Miss says that with a sample that was added w samples' worth of x may be missing: the probability to be drawn was
+// less for a time, and none of that time is known. If one is known (w is 0) nothing is missing.
+func (t *Total) Miss(x, w float64) {
+	t.drawn = t.drawn || w == 0
+	t.Undrawn = max(t.Undrawn, w*x)
+	if t.drawn {
+		t.Undrawn = 0
+	}
+}
+
 // Plus adds another total, multiplied by f.
 func (t *Total) Plus(o Total, f float64) {
 	t.Sum += f * o.Sum
 	t.Square += f * f * o.Square
 	t.Variance += f * f * o.Variance
+	t.drawn = t.drawn || o.drawn
+	t.Undrawn = max(t.Undrawn, f*o.Undrawn)
+	if t.drawn {
+		t.Undrawn = 0
+	}
 }
 
 // Interval gives the 95 % interval of the sum, for a row that is printed because it has a sample.
@@ -36,7 +56,8 @@ func (t *Total) Plus(o Total, f float64) {
 // The number of samples that equal weights would need (Kish's effective size) is taken as a Poisson count. Its bounds
 // are Garwood's, the lower one under the condition that there was a sample at all: sites without one have no row, so
 // that the few that were lucky overstate theirs. Both are narrowed by the share of the population that was not drawn.
-// Where each object was drawn the three are equal.
+// Where each object was drawn the three are equal. What may be missing besides (Undrawn) is a distance of its own above
+// the sum; the two are independent, so that their squares add up (Zou and Donner's variance estimates recovery).
 //
 // TestIntervalCoverage states how often it holds the truth.
 func (t *Total) Interval() (low, high float64) {
@@ -46,7 +67,7 @@ func (t *Total) Interval() (low, high float64) {
 	k := t.Sum * t.Sum / t.Square
 	l, h := countBounds(k)
 	f := math.Sqrt(t.Variance / t.Square)
-	return t.Sum * (1 - (1-l/k)*f), t.Sum * (1 + (h/k-1)*f)
+	return t.Sum * (1 - (1-l/k)*f), t.Sum + math.Hypot(t.Sum*(h/k-1)*f, t.Undrawn)
 }
 
 // NoneDrawn is the mean of a Poisson count that was 0, at most, with a probability of 97.5 %: where samples of weight w

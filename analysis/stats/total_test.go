@@ -87,6 +87,47 @@ func TestIntervalCoverage(t *testing.T) {
 	}
 }
 
+// TestIntervalMissed draws half of a population, or less, while the probability is 32 times less: mostly no sample of
+// that time is seen, and without Miss the interval holds the truth of as many as 60 % only.
+func TestIntervalMissed(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, late := range []int{100, 300, 1000, 2000, 4000} { // objects of 2000 to 4000
+		const early, p, rare, trials = 2000, 0.02, 0.02 / 32, 4000
+		holds, without, seen := 0.0, 0.0, 0.0
+		for range trials {
+			var with, plain Total
+			n := uint64(0)
+			samples := func(objects int, p, missed float64) {
+				for range objects {
+					if rng.Float64() < p {
+						n++
+						with.Add(1, 1/p)
+						with.Miss(1, missed)
+						plain.Add(1, 1/p)
+					}
+				}
+			}
+			samples(early, p, 3.688879/rare)
+			samples(late, rare, 0)
+			if n == 0 {
+				continue
+			}
+			seen++
+			truth := uint64(early + late)
+			if l, h := with.Bounds(with.Sum, n, 1<<62); l <= truth && truth <= h {
+				holds++
+			}
+			if l, h := plain.Bounds(plain.Sum, n, 1<<62); l <= truth && truth <= h {
+				without++
+			}
+		}
+		t.Logf("%d objects at a longer interval: holds %.3f, %.3f without what may be missing", late, holds/seen, without/seen)
+		if holds/seen < 0.93 {
+			t.Errorf("%d objects at a longer interval: holds %.3f", late, holds/seen)
+		}
+	}
+}
+
 // TestIntervalOfAll: where each object is a sample there is nothing to estimate; and bounds keep to what was seen and
 // to what there is.
 func TestIntervalOfAll(t *testing.T) {

@@ -2,9 +2,11 @@ package view
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
+	"github.com/heapcam/heapcam/heap/samples"
 	"github.com/heapcam/heapcam/heap/state"
 )
 
@@ -36,10 +38,10 @@ type SampledPlace struct{ Frame, Thread uint64 }
 
 // sampled is a sample as it counts. There are many, and no pointers in them.
 type sampled struct {
-	from, to uint64
-	weight   float64
-	size     uint64
-	kind     int32
+	from, to       uint64
+	weight         float64
+	size, interval uint64
+	kind           int32
 }
 
 // Kinds gives all kinds, bases and places so far, by number. They are only read.
@@ -50,13 +52,18 @@ func (x *Sampling) Kinds() ([]SampledKind, []SampledBase, []SampledPlace) {
 }
 
 // Fold is v.Fold by sites (WantSamples) that gives only what has no sample, and calls f for each sampled object with
-// its kind, the bytes that it takes, those that its sample says, and the sample's weight: those of one kind in the
-// order in which Fold gives them, kinds in the order in which Fold first has them.
-func (x *Sampling) Fold(v *View, f func(kind int32, bytes, size uint64, weight float64)) (rest []Folded, err error) {
+// its kind, the bytes that it takes, those that its sample says, the sample's weight, and how many objects may have been
+// missed (samples.Widest): those of one kind in the order in which Fold gives them, kinds in the order in which Fold
+// first has them.
+func (x *Sampling) Fold(
+	v *View,
+	f func(kind int32, bytes, size uint64, weight, missed float64),
+) (rest []Folded, err error) {
 	if v.born == nil {
 		fs, err := v.Fold(WantSamples, nil, 1)
 		x.mu.Lock()
 		defer x.mu.Unlock()
+		widest := samples.WidestOf(maps.Values(v.Live))
 		for i := range fs {
 			d := &fs[i]
 			if !d.Sampled {
@@ -65,7 +72,7 @@ func (x *Sampling) Fold(v *View, f func(kind int32, bytes, size uint64, weight f
 			}
 			k, bytes := x.kindOf(SampledBase{d.Type, d.Birth, d.AtLeast}, SampledPlace{d.Frame, d.Thread}), d.Bytes
 			for _, s := range d.Samples {
-				f(k, bytes, s.Size, s.Weight)
+				f(k, bytes, s.Size, s.Weight, widest.Missed(s.Size, s.Interval))
 				bytes = 0 // all of them count with the first
 			}
 		}
@@ -74,9 +81,16 @@ func (x *Sampling) Fold(v *View, f func(kind int32, bytes, size uint64, weight f
 	all := x.all(v)
 	kinds, bases, _ := x.Kinds()
 	have := make([]cell, len(bases))
+	var intervals samples.Intervals
 	for i := range all {
 		if s := &all[i]; s.from <= v.GC && s.to > v.GC {
-			f(s.kind, s.size, s.size, s.weight)
+			intervals.Add(s.interval)
+		}
+	}
+	widest := intervals.Widest()
+	for i := range all {
+		if s := &all[i]; s.from <= v.GC && s.to > v.GC {
+			f(s.kind, s.size, s.size, s.weight, widest.Missed(s.size, s.interval))
 			n := &have[kinds[s.kind].Base]
 			n.objects++
 			n.words += s.size / 8
@@ -114,7 +128,8 @@ func (x *Sampling) all(v *View) []sampled {
 	x.lives = make([]sampled, len(order))
 	for i, n := range order {
 		a := &l.All[n]
-		s := sampled{from: a.From, to: a.To, weight: a.Sample.Weight, size: a.Sample.Size}
+		s := sampled{from: a.From, to: a.To, weight: a.Sample.Weight, size: a.Sample.Size,
+			interval: a.Sample.Interval}
 		if s.to == 0 {
 			s.to = ^uint64(0)
 		}
