@@ -40,7 +40,7 @@ type Graph struct {
 	vertex []uint32          // by node from 1: its object; nodes are in preorder of the depth-first search
 	idom   []uint32          // by node: its dominator, 0: the roots together
 	size   []uint32          // by node: what it retains with itself, words
-	gone   map[uint32]bool   // cleaners that hold nothing but other cleaners; nil: all count
+	gone   map[uint32]bool   // cleaners and entries that hold nothing but others; nil: all count
 	room   *room.Room        // where large arrays are; nil: in memory
 }
 
@@ -114,7 +114,8 @@ func levelOf(at uint8) Level {
 type Level uint8
 
 // Levels: Kept by strong, soft or final references; Weakly reached by weak and phantom references alone. Ending is a
-// cleaner whose object is dead, or what such cleaners alone keep: it goes when a collection finds that.
+// cleaner whose object is dead, an entry whose weak key is, or what such ones alone keep: it goes when a collection finds
+// that.
 const (
 	Kept Level = iota
 	Weakly

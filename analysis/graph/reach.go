@@ -120,7 +120,7 @@ func (g *Graph) follow(v uint32, l uint8, queue []uint32, waiting *[unreached][]
 			continue
 		}
 		t--
-		if g.parent[t] != 0 || gone && !listsCleaners[g.L.Shape(int(v)).Slot(k).Name] {
+		if g.parent[t] != 0 || gone && !listsSpent[g.L.Shape(int(v)).Slot(k).Name] {
 			continue
 		}
 		if loose {

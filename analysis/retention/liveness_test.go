@@ -141,3 +141,63 @@ func TestCleaners(t *testing.T) {
 		}
 	}
 }
+
+// TestWeakKeys: an entry of a map ends with the object that its key refers to weakly, and so does its value. Where that
+// lives, or a collection has cleared the key and the map has not looked, the entry counts; so do the entries behind it.
+func TestWeakKeys(t *testing.T) {
+	const node, weakEntry = "java/util/concurrent/ConcurrentHashMap$Node", "java/util/WeakHashMap$Entry"
+	b := referencestest.New()
+	b.Class(node, "key", "val", "next")
+	b.Class(weakEntry, "referent weak", "value", "next")
+	b.Class("app/Key", "referent weak")
+	b.Class("app/Held", "next")
+	ends := map[int]bool{}
+	before := map[string]int{}
+	for i := range 9 {
+		object, value, behind := b.New("app/Held"), b.New("app/Held"), b.New("app/Held")
+		b.Set(value, "next", behind)
+		class := []string{node, weakEntry, node}[i%3]
+		entry := b.New(class)
+		switch i % 3 {
+		case 0:
+			key := b.New("app/Key")
+			b.Set(entry, "key", key)
+			b.Set(entry, "val", value)
+			if i != 6 {
+				b.Set(key, "referent", object)
+			}
+			ends[key] = i == 0
+		case 1:
+			b.Set(entry, "value", value)
+			if i != 7 {
+				b.Set(entry, "referent", object)
+			}
+		case 2: // a map with strong keys
+			b.Set(entry, "key", object)
+			b.Set(entry, "val", value)
+		}
+		if i/3 == 1 {
+			b.Root(object, references.Root{Kind: references.JNIGlobal})
+		}
+		stale := i == 0 || i == 1
+		ends[entry], ends[value], ends[behind] = stale, stale, stale
+		if was, ok := before[class]; ok {
+			b.Set(was, "next", entry)
+		} else {
+			b.Root(entry, references.Root{Kind: references.JNIGlobal})
+		}
+		before[class] = entry
+	}
+	l := b.Listing()
+	addr, typ := slices.Clone(l.Addr), func(i int) uint32 { return l.Shapes[l.Code[i]].Type }
+	x, err := newLiveness(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range ends {
+		word := uint64(addr[i])
+		if got := x.Ends(word, typ(i)); got != want || x.Of(word, typ(i)) != Live {
+			t.Errorf("object %d: ends %v, want %v; reach %d", i, got, want, x.Of(word, typ(i)))
+		}
+	}
+}
