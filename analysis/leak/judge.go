@@ -298,17 +298,23 @@ const (
 	slowBlocks = 12
 	slowRate   = 0.7
 	slowSure   = 2.7
+	slowFirst  = 0.01 // share of the growth that came before its begin, at most
 )
 
 // slowing says whether a series that never falls grows clearly less in its last third than before, as the start of a
-// program or a cache that fills with what is asked for for the first time. Its own increments say how clearly.
+// program or a cache that fills with what is asked for for the first time. Its own increments say how clearly. Where
+// it began late, as a line whose stack changed when it was compiled, the time before does not count.
 func slowing(t, low []float64) bool {
-	from, to := t[0], t[len(t)-1]
-	if len(t) < slowBlocks || to <= from {
+	n := len(t)
+	from, to := t[0], t[n-1]
+	for i := 1; i < n && low[i]-low[0] <= slowFirst*(low[n-1]-low[0]) && t[i] <= (t[0]+to)/2; i++ {
+		from = t[i]
+	}
+	if n < slowBlocks || to <= from {
 		return false
 	}
 	var d [slowBlocks]float64
-	before := low[0]
+	before := interpolate(t, low, from)
 	for i := range d {
 		x := interpolate(t, low, from+(to-from)*float64(i+1)/slowBlocks)
 		d[i], before = x-before, x
@@ -323,8 +329,18 @@ func slowing(t, low []float64) bool {
 		return mean, err / float64(len(d)*(len(d)-1))
 	}
 	early, e := mean(d[:slowBlocks*2/3])
+	e = min(e, steps(d[:slowBlocks*2/3]))
 	late, l := mean(d[slowBlocks*2/3:])
 	return slowRate*early-late > slowSure*math.Sqrt(slowRate*slowRate*e+l)
+}
+
+// steps gives the variance of the mean of a series from its steps: that it rises or falls steadily does not count.
+func steps(d []float64) (v float64) {
+	n := len(d)
+	for i := 1; i < n; i++ {
+		v += (d[i] - d[i-1]) * (d[i] - d[i-1]) / float64(2*(n-1)*n)
+	}
+	return v
 }
 
 // lately says whether some of the growth is of the last third of the time: a program that is idle for ever has started,
