@@ -50,6 +50,7 @@ type GrownClass struct {
 type Report struct {
 	Schema      string          `json:"schema"`
 	JVM         string          `json:"jvm"`
+	PID         uint64          `json:"pid"`                // of the JVM where it ran
 	Resource    trace.Resource  `json:"resource,omitempty"` // attributes of OpenTelemetry: whose recording it is
 	Collector   string          `json:"collector"`
 	From        time.Time       `json:"from"`
@@ -89,7 +90,9 @@ type Report struct {
 	Damage  []string `json:"damage"`
 	// Ending is none (no end marker), jvm (the JVM ended), detached, or stopped (by the probe).
 	Ending Ending `json:"ending"`
-	End    string `json:"end"` // how the recording ends, for people
+	// Over: there is no end marker, but on this machine the JVM surely runs no more.
+	Over bool   `json:"-"`
+	End  string `json:"end"` // how the recording ends, for people
 	// what the kernel killed for want of memory shortly before the JVM was found ended; absent: nothing that is known
 	Killed    *Killed `json:"killed,omitempty"`
 	FirstLook ui.Flow `json:"look_first"` // the headline of `heapcam leaks`
@@ -177,7 +180,7 @@ func (rep *Report) collection(r *heap.Symbols, c *heap.Collection) CollectionRow
 // ending takes in what r, at its end, says of the recording and of how complete it is.
 func (rep *Report) ending(r *heap.Cursor) {
 	rep.JVM, rep.Collector, rep.Samples = r.JVM.VM, collectors[r.JVM.Collector], r.Taken
-	rep.Resource = r.Resource
+	rep.Resource, rep.PID = r.Resource, r.JVM.PID
 	if r.SitesCut != nil {
 		rep.SitesCut = r.SitesCut.String()
 	}

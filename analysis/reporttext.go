@@ -273,7 +273,7 @@ func (rep *Report) writeLeaks(w io.Writer) {
 		ui.Fprintf(w, "  and %d more: see heapcam leaks\n", n-3)
 	}
 	if rep.Verdicts[0].Kind == leak.KindSuspect {
-		ui.Paragraph(w, "", 2, leak.Settle(rep.Verdicts, rep.Ending == EndingJVM))
+		ui.Paragraph(w, "", 2, leak.Settle(rep.Verdicts, rep.Ending == EndingJVM || rep.Over))
 	}
 }
 

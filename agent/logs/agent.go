@@ -70,7 +70,7 @@ var (
 	IncidentFrozen = line(agent, "incident-frozen", warn, "incident frozen",
 		"A JVM was killed or crashed, its heap was exhausted, or full collections took more than half of a minute. Or "+
 			"somebody ran `heapcam freeze`. What the ring held is kept.",
-		"run `heapcam pull --incident ID -o FILE`, then `heapcam report FILE`")
+		"run `heapcam pull --incident ID -o FILE` (with `--out` as of the agent), then `heapcam report FILE`")
 	IncidentSkipped = line(agent, "incident-skipped", info, "incident not frozen: the last one is too recent",
 		"A recording freezes at most one incident in 10 minutes by itself.", "")
 	IncidentNotFrozen = line(agent, "incident-not-frozen", fail, "cannot freeze an incident",

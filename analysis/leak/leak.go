@@ -214,6 +214,8 @@ type Options struct {
 	// Alive gives what the reference listing after a collection found alive, by type id; nil if there is none that says
 	// it. The function may be nil, too.
 	Alive func(gc uint64) []heap.Count
+	// Over says of a JVM, by its pid, whether it surely runs no more, although the recording has no end. It may be nil.
+	Over func(pid uint64) bool
 	// Unreached gives the ids of the samples that the reference listing after a collection did not reach: those are
 	// dead. nil: there is none that says it. at is when it was taken, in seconds of the stream. The function may be
 	// nil, too.
@@ -255,7 +257,7 @@ func (h *detector) Report(r *heap.Cursor) *Report {
 	if n := len(h.Times); n > 0 {
 		l.Window = h.Times[n-1] - h.From
 	}
-	if l.ended = Ended(r.End); r.End != nil {
+	if l.ended = h.over(r); r.End != nil {
 		h.until = float64(r.End.Time) / 1e9
 	}
 	h.judgeAll(r, l)

@@ -218,7 +218,7 @@ func (h *detector) misses(r *heap.Cursor, x *heads, others []candidate, named []
 			m.Sentence = ui.Flowf("%s %d.", m.Sentence[:len(m.Sentence)-1], part)
 		}
 		switch s := finerThan(h.newest); {
-		case m.Next == settles && Ended(r.End):
+		case m.Next == settles && h.over(r):
 			m.Next = settled
 		case m.Next == finer && s != "":
 			m.Next = ui.Flowf("Record for longer, or with %s.", s)

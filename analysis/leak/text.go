@@ -354,7 +354,7 @@ func (h *detector) sentence(r *heap.Cursor, s *structure, v *Verdict) ui.Flow {
 	if s.counts[2] > 0 {
 		begin = "As fast as all of it grows"
 	}
-	if Ended(r.End) {
+	if h.over(r) {
 		begin += " the heap would have been full "
 	} else if begin += " the heap is full "; *v.FullIn < 24*3600 {
 		end := v.end(r, h).Add(seconds(*v.FullIn)).Round(time.Minute)
@@ -373,6 +373,11 @@ var kinds = map[string]string{KindLeak: "Leak", KindSuspect: "Suspected leak", K
 
 // Ended says whether a recording's end says that the JVM ended.
 func Ended(end *trace.End) bool { return end != nil && end.Reason == trace.EndDeath }
+
+// over says whether the JVM has ended.
+func (h *detector) over(r *heap.Cursor) bool {
+	return Ended(r.End) || r.End == nil && h.Over != nil && h.Over(r.JVM.PID)
+}
 
 // Settle says what settles suspects, of a JVM that has ended or not.
 func Settle(all []Verdict, ended bool) ui.Flow {

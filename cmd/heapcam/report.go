@@ -1,8 +1,13 @@
 package main
 
 import (
+	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -104,8 +109,19 @@ func reportOf(progress io.Writer, rec *ringstore.Recording) (*analysis.Report, e
 		if end := unended(rec); end != "" {
 			rep.End = end
 		}
+		rep.Over = over(rec, rep.PID)
 	}
 	return rep, err
+}
+
+// over says of a recording without an end marker whether its JVM surely runs no more: nobody writes the ring, which is
+// of this machine, and there is no such process.
+func over(rec *ringstore.Recording, pid uint64) bool {
+	if rec.Manifest != nil || unended(rec) != "" || pid == 0 {
+		return false
+	}
+	_, err := os.Stat(filepath.Join("/proc", strconv.FormatUint(pid, 10)))
+	return runtime.GOOS == "linux" && errors.Is(err, fs.ErrNotExist)
 }
 
 // unended says why a recording has no end marker, if that is known: it is still being recorded, or it was frozen.
