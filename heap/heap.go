@@ -35,6 +35,7 @@ type (
 	Sample  = samples.Sample
 	Lives   = samples.Lives
 	Widest  = samples.Widest
+	Thinned = samples.Thinned
 
 	State      = state.State
 	Object     = state.Object
@@ -54,6 +55,9 @@ type (
 
 // WidestOf is samples.WidestOf.
 func WidestOf(live iter.Seq[*Sample]) Widest { return samples.WidestOf(live) }
+
+// Thin is samples.Thin.
+func Thin(interval uint64) *Thinned { return samples.Thin(interval) }
 
 // What View.Fold keeps apart, and MaxMarked, which numbers of collections must be below for View.MarkSpaces.
 const (

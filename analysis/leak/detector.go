@@ -26,6 +26,11 @@ type detector struct {
 	floor1    []heap.Count // that after the first collection of old space,
 	floor2    []heap.Count // and after the newest; nil: not known
 	counts    bool         // the reader is a census: lengths of arrays are not known
+	// Of a recording that began with a sample of each object, a detector that gets fewer of them, as if the interval
+	// had been longer all the time, and those; nil: there is none. thin: this is it.
+	thinned *detector
+	samples *heap.Thinned
+	thin    bool
 	// of sampling, the longest and the shortest one of the window, and the sum of all times their seconds
 	interval uint64
 	newest   uint64    // the interval after the last collection
@@ -55,8 +60,10 @@ type detector struct {
 type Detector = detector
 
 // NewDetector makes a detector that has seen no collection.
-func NewDetector() *Detector {
-	return &detector{Tracker: history.NewTracker(history.Survived), arrays: map[uint32]*lengths{},
+func NewDetector() *Detector { return newDetector(false) }
+
+func newDetector(thin bool) *detector {
+	return &detector{thin: thin, Tracker: history.NewTracker(history.Survived), arrays: map[uint32]*lengths{},
 		Options: Options{MinGrowth: DefaultMinGrowth}, node: map[uint32]bool{},
 		tables: tables{node: map[uint32]int{}, table: map[uint32]int{}}}
 }
@@ -66,6 +73,14 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	i := len(h.Times)
 	if i == 0 {
 		h.first = c.GC
+		if c.Interval == 0 && !h.thin && !trace.Concurrent(r.JVM.Collector) {
+			h.thinned, h.samples = newDetector(true), heap.Thin(thinnedTo)
+			h.thinned.Options = h.Options
+		}
+	}
+	if h.thinned != nil {
+		h.samples.Follow(r.Samples)
+		h.thinned.Collection(h.thinly(r), c)
 	}
 	h.Tracker.Collection(r, c)
 	listed := false
@@ -86,16 +101,20 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	_, follows := r.Totals.(*heap.State)
 	h.counts = !follows
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0
-	h.interval, h.newest = max(h.interval, c.Interval), c.Interval
-	h.every = append(h.every, float64(max(1, c.Interval)))
-	if n := max(1, c.Interval); h.least == 0 || n < h.least { // 0: each object is a sample
+	interval := c.Interval
+	if h.thin {
+		interval = max(interval, thinnedTo)
+	}
+	h.interval, h.newest = max(h.interval, interval), interval
+	h.every = append(h.every, float64(max(1, interval)))
+	if n := max(1, interval); h.least == 0 || n < h.least { // 0: each object is a sample
 		h.least = n
 	}
 	since := h.From
 	if i > 0 {
 		since = h.Times[i-1]
 	}
-	h.sampled += float64(c.Interval) * max(0, h.Times[i]-since)
+	h.sampled += float64(interval) * max(0, h.Times[i]-since)
 	before, _, _, _, _ := trace.InUse(c.Spaces)
 	h.fullness.Pause(&c.Pause, before, c.Used)
 	h.spaces = append(h.spaces, spaceUse{c.GC, c.Kind, c.Used, h.fullness.Futile()})
@@ -121,6 +140,16 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 		h.census(r, listed || c.Kind == trace.PauseFull || c.Kind == trace.PauseRemark)
 		h.containers(r, i)
 	}
+}
+
+// thinnedTo is the sampling interval that the agent sets for good where samples of all objects are too many, bytes.
+const thinnedTo = 64 << 10
+
+// thinly gives r with fewer samples: those of the longer interval.
+func (h *detector) thinly(r *heap.Cursor) *heap.Cursor {
+	x := *r
+	x.Samples = h.samples.Tracker
+	return &x
 }
 
 // Listing takes in a reference listing, as the tracker does.

@@ -17,6 +17,7 @@ func eachSecond(n int, interval func(i int) uint64) (*heap.Replay, *detector) {
 	for i := range n {
 		h.Collection(&r.Cursor, &heap.Collection{Pause: trace.Pause{GC: uint64(i + 1), Kind: trace.PauseYoung,
 			Interval: interval(i), Start: uint64(i+1) * 1e9, PhaseStart: uint64(i) * 1e9}})
+		h.thinned = nil // the series are the test's own
 	}
 	h.To = float64(n)
 	return r, h

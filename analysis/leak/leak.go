@@ -252,6 +252,12 @@ func Find(from heap.Reader, o Options) (*Report, error) {
 
 // Report judges what the detector has seen.
 func (h *detector) Report(r *heap.Cursor) *Report {
+	if h.thinned != nil && h.interval >= thinnedTo {
+		h.thinned.samples = h.samples
+		l := h.thinned.Report(h.thinly(r))
+		h.Open = h.thinned.Open
+		return l
+	}
 	l := &Report{Schema: Schema, Verdicts: []Verdict{}, Small: []Verdict{}, Misses: []Miss{},
 		Collections: len(h.Times), Floors: len(h.Floors), Listings: h.listings, Missed: h.Missed}
 	if n := len(h.Times); n > 0 {
@@ -276,7 +282,7 @@ func (h *detector) Report(r *heap.Cursor) *Report {
 	if l.Collections == 0 {
 		l.doubt = NoCollection
 	} else if l.doubt == "" {
-		l.doubt = lostTooMany(r.Taken, l.LostSamples)
+		l.doubt = lostTooMany(r.Taken, h.lostOf(l.LostSamples))
 	}
 	if len(l.Verdicts) == 0 {
 		l.CannotTell = string(l.doubt)

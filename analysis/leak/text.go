@@ -40,6 +40,15 @@ func lostTooMany(taken, lost uint64) ui.Flow {
 	return ui.Flowf("%s "+manyLost, ui.Flow(ui.Share(share)))
 }
 
+// lostOf gives how many of the samples that were lost would be samples of a detector: those that are lost are mostly of
+// the time when each object was a sample.
+func (h *detector) lostOf(lost uint64) uint64 {
+	if h.samples == nil {
+		return lost
+	}
+	return uint64(float64(lost) * h.samples.Share())
+}
+
 // Advice says what to do where nobody can say whether the program leaks: why is Doubt, NoSamples or NoCollection.
 func Advice(why ui.Flow) ui.Flow {
 	switch {
