@@ -29,7 +29,7 @@ const (
 	bornLeast = 200  // old objects that are alive
 	bornEven  = 1.6  // times the mean that a third of the time has of them, or one part in so many, at most
 	bornSure  = 60.0 // seconds of a window from which on it is a leak, and no suspect
-	bornSpans = 9    // spans of the time that is looked at, at least
+	bornSpans = 5    // spans of the time that is looked at, at least
 )
 
 // bornSteadily looks for what stays does, with the ages of all objects of the site's class that are as large as its
@@ -37,7 +37,7 @@ const (
 // Most of these objects have to be of the site, by old samples of all sites.
 func (h *detector) bornSteadily(r *heap.Cursor, c *candidate) {
 	named := c.p <= significance && c.settled && !c.queued
-	if h.Ages == nil || named || c.wide || !tooFew(c.why) && c.why != whyFreed || c.s.Taken == 0 ||
+	if h.Ages == nil || named || c.wide || !tooFew(c.why) && c.why != whyFreed && c.why != whyTurnover || c.s.Taken == 0 ||
 		weakEntry(c.key.Class.Name) {
 		return
 	}
@@ -47,7 +47,7 @@ func (h *detector) bornSteadily(r *heap.Cursor, c *candidate) {
 		return
 	}
 	last, from := ages.At[len(ages.At)-1], h.beginOf(c.s)
-	if h.To-last > (h.To-h.From)/3 || h.keepsAge(c.s) {
+	if h.To-max(last, h.listedAt) > (h.To-h.From)/3 || h.keepsAge(c.s) {
 		return
 	}
 	until := last - (last-from)/staysYoung
@@ -55,7 +55,7 @@ func (h *detector) bornSteadily(r *heap.Cursor, c *candidate) {
 	for k := range old.taken {
 		taken, alive = taken+old.taken[k], alive+old.alive[k]
 	}
-	if taken < bornTaken || stats.BinomialAtMost(taken, alive, asMany) > significance {
+	if taken < bornTaken || c.why != whyTurnover && stats.BinomialAtMost(taken, alive, asMany) > significance {
 		return
 	}
 	types, least, most, share := h.sizesOf(r, c, until)
@@ -137,8 +137,13 @@ func (h *detector) steadily(at, objects []float64, from, until float64) (b born,
 		}
 		var third [3]float64
 		for i := b.first; i < b.end; i++ {
-			mid := (clock(at[i-1]) + clock(at[i])) / 2
-			third[min(2, int(3*(mid-begin)/(end-begin)))] += 3 * objects[i] / b.objects
+			was, now := clock(at[i-1]), clock(at[i])
+			for k := range third { // evenly over the span
+				x, y := begin+float64(k)*(end-begin)/3, begin+float64(k+1)*(end-begin)/3
+				if part := min(now, y) - max(was, x); part > 0 {
+					third[k] += 3 * objects[i] / b.objects * part / (now - was)
+				}
+			}
 		}
 		if b.low, b.high = slices.Min(third[:]), slices.Max(third[:]); b.low < 1/bornEven || b.high > bornEven {
 			continue

@@ -31,6 +31,8 @@ type detector struct {
 	thinned *detector
 	samples *heap.Thinned
 	thin    bool
+	exact   exactly                 // of the candidate that is judged
+	liveOf  map[sites.Class]float64 // bytes that live samples stand for; nil: not asked for yet
 	// of sampling, the longest and the shortest one of the window, and the sum of all times their seconds
 	interval uint64
 	newest   uint64    // the interval after the last collection

@@ -135,7 +135,11 @@ func (h *detector) grows(s *history.Series, of *curve) growth {
 		return no(whyFills)
 	}
 	g.grown, g.onset = low[len(low)-1]-low[0], onset(t, low)
-	clock, ok := h.clockOf(s, t, low, samples)
+	even := samples
+	if len(t) == len(c.t) && len(floors) > 0 { // garbage that a floor at the end took away does not say that it stopped
+		even = refloor(samples, floors)
+	}
+	clock, ok := h.clockOf(s, t, low, samples, even)
 	if !ok {
 		return no(whyStopped)
 	}
@@ -209,16 +213,17 @@ func discount(v []float64, floors []int, kept float64) []float64 {
 }
 
 // clockOf gives the clock by which a series grows all the time: nil is time itself, else the bytes that the program
-// had allocated at the times t. ok: there is one.
-func (h *detector) clockOf(s *history.Series, t, low, samples []float64) (at []float64, ok bool) {
-	if sustained(t, low) && !stopped(t, samples) && !slowing(t, low) && !h.silent(s, h.clockTime) {
+// had allocated at the times t. ok: there is one. even are the samples with what floors take away taken off evenly.
+func (h *detector) clockOf(s *history.Series, t, low, samples, even []float64) (at []float64, ok bool) {
+	stopped := func(t []float64) bool { return stopped(t, samples) && stopped(t, even) }
+	if sustained(t, low) && !stopped(t) && !slowing(t, low) && !h.silent(s, h.clockTime) {
 		return nil, true
 	}
 	at = make([]float64, len(t))
 	for i, x := range t {
 		at[i] = h.AllocatedAt(x)
 	}
-	return at, h.lately(s, t, low) && sustained(at, low) && !stopped(at, samples) && !slowing(at, low) &&
+	return at, h.lately(s, t, low) && sustained(at, low) && !stopped(at) && !slowing(at, low) &&
 		!h.silent(s, h.AllocatedAt)
 }
 

@@ -175,6 +175,7 @@ func (h *detector) quarter(s *structure) uint64 {
 
 // test judges all candidates. Of those that are not named, the second list has what grew.
 func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
+	h.liveOf = nil
 	all := h.candidates(r.Symbols)
 	refuted, ended := map[sites.Key]bool{}, map[sites.Key]bool{}
 	for i := range all {
@@ -183,6 +184,7 @@ func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 			c.p, c.why = 1, whyDropped
 			continue
 		}
+		h.exact = h.exactlyOf(r.Symbols, c)
 		if c.growth = h.judge(c.s); h.late && h.replaces(r.Symbols, c) {
 			c.p, c.why = 1, whyReplaced
 		}
@@ -211,6 +213,7 @@ func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 			c.p, c.why = 1, whyStopped
 		}
 	}
+	h.exact = exactly{}
 	h.renewed(all)
 	all = h.classes(x, all)
 	h.beside(x, all)

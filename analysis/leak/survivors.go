@@ -162,13 +162,16 @@ func (h *detector) between(s *history.Series, c *curve) (grows, slows bool) {
 	if mid < 0 || c.samples[mid]-before < minSamples {
 		return false, false
 	}
-	was, now := c.samples[mid]-before, max(0, c.samples[last]-c.samples[mid])
+	was, now, at, until := c.samples[mid]-before, max(0, c.samples[last]-c.samples[mid]), c.t[mid], c.t[last]
+	if x, ok := h.exact.between(from); ok {
+		was, now, at, until = x.was, x.now, x.at, x.until
+	}
 	if h.entriesSlow(s, c, c.t[mid], c.t[last]) {
 		return false, false
 	}
 	slows = true
 	for _, clock := range []func(float64) float64{h.clockTime, h.AllocatedAt} {
-		begin, half, end := clock(from), clock(c.t[mid]), clock(c.t[last])
+		begin, half, end := clock(from), clock(at), clock(until)
 		if end <= begin { // not known
 			continue
 		}

@@ -1,0 +1,87 @@
+package samples
+
+import (
+	"math"
+	"testing"
+
+	"github.com/heapcam/heapcam/trace"
+)
+
+// TestThinned takes 40,000 objects of 100 bytes, each of them a sample, and then the same with an interval of 64 KiB.
+// Thinned to that, both halves stand for as much, each object is a sample or is not at each look, and what dies goes.
+func TestThinned(t *testing.T) {
+	const n, size, interval = 40_000, 100, 64 << 10
+	x, thin := New(), Thin(interval)
+	taken := make([]trace.Sample, n)
+	for i := range taken {
+		taken[i] = trace.Sample{ID: uint64(i + 1), Size: size}
+	}
+	x.Begin()
+	x.Take(taken, 1, same)
+	for i := range taken {
+		x.Resolve(uint64(i + 1))
+	}
+	thin.Follow(x)
+	stood := func() (sum float64) {
+		for id, s := range thin.Live {
+			if s.Interval != interval || x.Live[id] == nil {
+				t.Fatalf("sample %d: %+v", id, s)
+			}
+			sum += s.Weight
+		}
+		return sum
+	}
+	first, sigma := stood(), math.Sqrt(n*trace.Weight(size, interval))
+	if math.Abs(first-n) > 4*sigma || len(thin.Sampled) != len(thin.Live) || len(thin.Resolved) != len(thin.Live) {
+		t.Errorf("%d samples stand for %.0f objects of %d", len(thin.Live), first, n)
+	}
+	if share := thin.Share(); math.Abs(share-float64(len(thin.Live))/n) > 1e-9 {
+		t.Errorf("%.4f of the samples were drawn", share)
+	}
+	x.Begin()
+	late := []trace.Sample{{ID: n + 1, Size: size, Interval: interval}, {ID: n + 2, Size: size, Interval: 1 << 20}}
+	x.Take(late, 2, same)
+	for _, s := range late {
+		x.Resolve(s.ID)
+	}
+	dead := 0
+	for id := range thin.Live {
+		x.Die(id)
+		dead++
+		if dead == 10 {
+			break
+		}
+	}
+	before := len(thin.Live)
+	thin.Follow(x)
+	if len(thin.Live) != before-10+2 || len(thin.Died) != 10 || thin.Live[n+1] != x.Live[n+1] {
+		t.Errorf("%d samples after %d; %d died", len(thin.Live), before, len(thin.Died))
+	}
+}
+
+// TestWidest: what may be missing is what the longest interval would have let pass, unless a sample is of that time.
+func TestWidest(t *testing.T) {
+	var n Intervals
+	for range 100 {
+		n.Add(16 << 10)
+	}
+	if got := n.Widest().Missed(1<<10, 16<<10); got != 0 {
+		t.Errorf("one interval: %.0f objects may be missing", got)
+	}
+	for range 2 {
+		n.Add(512 << 10)
+	}
+	w := n.Widest()
+	if got, want := w.Missed(1<<10, 16<<10), 2*trace.Weight(1<<10, 512<<10); got != want {
+		t.Errorf("of two samples %.0f objects may be missing, want %.0f", got, want)
+	}
+	if w.Missed(1<<10, 512<<10) != 0 || w.Missed(1<<10, 0) != 0 {
+		t.Error("a sample of the longest interval, or of all objects, misses something")
+	}
+	for range 100 {
+		n.Add(512 << 10)
+	}
+	if got, want := n.Widest().Missed(1<<10, 16<<10), noneDrawn*trace.Weight(1<<10, 512<<10); got != want {
+		t.Errorf("%.0f objects may be missing, want %.0f", got, want)
+	}
+}
