@@ -47,6 +47,9 @@ func TestDraw(t *testing.T) {
 			t.Fatalf("after %d: %g and %g of %g, share %g", i, a.bytes[i], b.bytes[i], whole, share)
 		}
 	}
+	if got, want := a.share(), 4000.0/5000; math.Abs(got-want) > 1e-9 || (*drawn)(nil).share() != 0 {
+		t.Errorf("at the end a share of %g, want %g", got, want)
+	}
 	c.chains, c.drawn = map[string]*history.Series{"x": h.Sites[key(leaks)]}, map[string]*drawn{"x": a}
 	x, _ := c.slopes("x")
 	if x.Low > 100.1 || x.Low < 99 || x.High < 1099 || x.Value < 500 || x.Value > 1100 {

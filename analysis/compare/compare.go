@@ -112,6 +112,10 @@ type SiteSlope struct {
 	AfterShare  Slope `json:"after_bytes_per_allocated_byte"`
 	// Objects have drawn callers (recorded with --sites exact). The bounds allow any other of these callers.
 	Drawn bool `json:"callers_drawn,omitempty"`
+	// Share of the objects with this innermost frame that this site has after the last collection of the first recording.
+	ShareBefore float64 `json:"callers_share_before,omitempty"`
+	// The same of the second recording.
+	ShareAfter float64 `json:"callers_share_after,omitempty"`
 }
 
 // Report is the whole of `heapcam diff` of two recordings.
@@ -234,6 +238,7 @@ func Recordings(before, after *Growth) *Report {
 		s.Before, s.BeforeShare = before.slopes(id)
 		s.After, s.AfterShare = after.slopes(id)
 		s.Drawn = before.drawn[id] != nil || after.drawn[id] != nil
+		s.ShareBefore, s.ShareAfter = before.drawn[id].share(), after.drawn[id].share()
 		if s.Before.Value != 0 || s.After.Value != 0 {
 			d.Sites = append(d.Sites, s)
 		}

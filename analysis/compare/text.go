@@ -85,7 +85,13 @@ func (d *Report) WriteText(w io.Writer) {
 	for _, s := range d.Sites[:min(len(d.Sites), 10)] {
 		class := ui.Sprintf("%s", s.Class)
 		if s.Drawn {
-			class += "  (callers drawn)"
+			share := func(x float64) ui.Text {
+				if x == 0 {
+					return "–"
+				}
+				return ui.Text(ui.Share(x))
+			}
+			class += ui.Sprintf("  (callers drawn: %s, then %s)", share(s.ShareBefore), share(s.ShareAfter))
 			drawn = true
 		}
 		t.Row(rate(s.Before.Value)+"/s", rate(s.After.Value)+"/s", class)
@@ -97,7 +103,7 @@ func (d *Report) WriteText(w io.Writer) {
 	if drawn {
 		ui.Fprintf(w, "\n")
 		ui.Paragraph(w, "", 0, "callers drawn: the innermost frame is exact; the callers are as in live samples that "+
-			"end there. --json has bounds.")
+			"end there, in this share before and after. --json has bounds.")
 	}
 	if !d.Swept {
 		ui.Fprintf(w, "\n")
