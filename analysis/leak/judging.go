@@ -193,7 +193,7 @@ func (h *detector) test(r *heap.Cursor, x *heads) (named, others []candidate) {
 		if c.p <= significance && c.slope > 0 && h.swaps(c) {
 			c.p, c.why = 1, whyReplaced
 		}
-		if h.Soft != nil && c.p <= significance && h.Soft(c.keys()) {
+		if h.Soft != nil && (c.p <= significance || c.why == whyFills) && h.Soft(c.keys()) {
 			c.p, c.why, c.refuted = 1, whySoft, true
 		}
 		if c.refuted {
