@@ -183,7 +183,7 @@ func (h *detector) between(s *history.Series, c *curve) (grows, slows bool) {
 }
 
 // keepsAge says of a site whose older objects are dead whether the oldest that live are hardly older after the newest
-// floor than after one before, by time or by the bytes that the program allocated: as in a queue or cache that drops
+// floor than after any one before, by time or by the bytes that the program allocated: as in a queue or cache that drops
 // what has a certain age. In a queue whose consumer is too slow they are older each time.
 func (h *detector) keepsAge(s *history.Series) bool {
 	n := len(s.Aged)
@@ -203,7 +203,6 @@ func (h *detector) keepsAge(s *history.Series) bool {
 				return true
 			}
 		}
-		return false
 	}
 	return false
 }
