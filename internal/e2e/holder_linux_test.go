@@ -60,7 +60,7 @@ func TestExhaustedHolder(t *testing.T) {
 	t.Parallel()
 	for i, gc := range parts(t, "Serial", "G1") {
 		t.Run(gc, func(t *testing.T) {
-			p := program{major: []int{17, 25}[i], gc: gc, heap: "96m", main: "Hoard", args: []string{"3500"},
+			p := program{major: []int{17, 25}[i], gc: gc, heap: "64m", main: "Hoard", args: []string{"3500"},
 				limit: "64MiB"}
 			r, x, ok := exhausted(t, &p)
 			for try := 1; !ok && try < 3; try++ { // the JVM ended while the listing was taken
