@@ -3,6 +3,7 @@ package leak
 import (
 	"testing"
 
+	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -62,5 +63,29 @@ func beside(seconds float64) func(float64) float64 {
 			return seconds
 		}
 		return forever(born)
+	}
+}
+
+// TestSawtoothAges: two maps that are replaced each 50 seconds. At five floors the oldest objects happen to be ever
+// older from the second on, but not older than at the first. Those of a queue that grows are older each time.
+func TestSawtoothAges(t *testing.T) {
+	ages := func(all ...[2]float64) *history.Series {
+		s := &history.Series{}
+		for _, a := range all {
+			s.Aged = append(s.Aged, history.Age{T: a[0], Oldest: a[0] - a[1], N: 500})
+		}
+		return s
+	}
+	h := NewDetector()
+	h.Times = []float64{10, 300}
+	if !h.keepsAge(ages([2]float64{68, 66}, [2]float64{102, 50}, [2]float64{152, 51}, [2]float64{269, 67},
+		[2]float64{290, 88})) {
+		t.Error("maps that are replaced: the age is said to grow")
+	}
+	if h.keepsAge(ages([2]float64{60, 20}, [2]float64{120, 41}, [2]float64{180, 60}, [2]float64{290, 97})) {
+		t.Error("a queue that grows: the age is said to stay")
+	}
+	if h.keepsAge(ages([2]float64{60, 59}, [2]float64{120, 119}, [2]float64{290, 289})) {
+		t.Error("a leak: the age is said to stay")
 	}
 }
