@@ -225,11 +225,9 @@ func count(t *classify.Tuple, bytes uint64, s *heap.Sample, widest heap.Widest) 
 
 // weigh adds what a sample of t stands for.
 func weigh(t *classify.Tuple, s *heap.Sample, widest heap.Widest) {
-	t.WObjects.Add(1, s.Weight)
-	t.WBytes.Add(float64(s.Size), s.Weight)
 	missed := widest.Missed(s.Size, s.Interval)
-	t.WObjects.Miss(1, missed)
-	t.WBytes.Miss(float64(s.Size), missed)
+	t.WObjects.Draw(1, s.Weight, missed)
+	t.WBytes.Draw(float64(s.Size), s.Weight, missed)
 }
 
 // Group groups the state of r, which is positioned after c, by classifiers.

@@ -312,10 +312,8 @@ func (t *trending) sum(s *sums, r *heap.View, c *heap.Collection) {
 		x := &s.Sums[s.at[k]-1]
 		x.Objects++
 		x.Bytes += bytes
-		x.WObjects.Add(1, weight)
-		x.WBytes.Add(float64(size), weight)
-		x.WObjects.Miss(1, missed)
-		x.WBytes.Miss(float64(size), missed)
+		x.WObjects.Draw(1, weight, missed)
+		x.WBytes.Draw(float64(size), weight, missed)
 	})
 	for _, f := range rest {
 		s.rest = append(s.rest,

@@ -76,8 +76,8 @@ func (c *Growth) draw(s *heap.Symbols, h *history.Tracker) map[sites.Key]*drawn 
 	return out
 }
 
-// share is what part of the objects with its innermost frame a site has got after the last collection, by bytes; 0: none
-// were drawn.
+// share is what part of the objects with its innermost frame a site has got after the last collection, by bytes; 0:
+// none were drawn.
 func (d *drawn) share() float64 {
 	if d == nil || len(d.most) == 0 || d.most[len(d.most)-1] <= 0 {
 		return 0

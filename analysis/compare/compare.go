@@ -112,7 +112,8 @@ type SiteSlope struct {
 	AfterShare  Slope `json:"after_bytes_per_allocated_byte"`
 	// Objects have drawn callers (recorded with --sites exact). The bounds allow any other of these callers.
 	Drawn bool `json:"callers_drawn,omitempty"`
-	// Share of the objects with this innermost frame that this site has after the last collection of the first recording.
+	// Share of the objects with this innermost frame that this site has after the last collection of the first
+	// recording.
 	ShareBefore float64 `json:"callers_share_before,omitempty"`
 	// The same of the second recording.
 	ShareAfter float64 `json:"callers_share_after,omitempty"`

@@ -114,8 +114,8 @@ func levelOf(at uint8) Level {
 type Level uint8
 
 // Levels: Kept by strong, soft or final references; Weakly reached by weak and phantom references alone. Ending is a
-// cleaner whose object is dead, an entry whose weak key is, or what such ones alone keep: it goes when a collection finds
-// that.
+// cleaner whose object is dead, an entry whose weak key is, or what such ones alone keep: it goes when a collection
+// finds that.
 const (
 	Kept Level = iota
 	Weakly

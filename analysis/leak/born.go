@@ -37,8 +37,8 @@ const (
 // Most of these objects have to be of the site, by old samples of all sites.
 func (h *detector) bornSteadily(r *heap.Cursor, c *candidate) {
 	named := c.p <= significance && c.settled && !c.queued
-	if h.Ages == nil || named || c.wide || !tooFew(c.why) && c.why != whyFreed && c.why != whyTurnover || c.s.Taken == 0 ||
-		weakEntry(c.key.Class.Name) {
+	few := tooFew(c.why) || c.why == whyFreed || c.why == whyTurnover
+	if h.Ages == nil || named || c.wide || !few || c.s.Taken == 0 || weakEntry(c.key.Class.Name) {
 		return
 	}
 	x := h.curve(c.s)
@@ -77,6 +77,31 @@ func (h *detector) bornSteadily(r *heap.Cursor, c *candidate) {
 	c.onset = [2]float64{from, from + (until-from)/growthParts}
 	c.low, c.high = c.slope*b.low, c.slope*b.high
 	c.exact, c.stayed, c.older = true, uint64(share*b.objects), last-until
+}
+
+// keepsAge says of a site whose older objects are dead whether the oldest that live are hardly older after the newest
+// floor than after any one before, by time or by the bytes that the program allocated: as in a queue or cache that
+// drops what has a certain age. In a queue whose consumer is too slow they are older each time.
+func (h *detector) keepsAge(s *history.Series) bool {
+	n := len(s.Aged)
+	if n < 2 {
+		return false
+	}
+	from, last := h.beginOf(s), s.Aged[n-1]
+	for _, a := range slices.Backward(s.Aged[:n-1]) {
+		if last.T-a.T < (last.T-from)/4 || a.T <= from {
+			continue
+		}
+		for _, clock := range []func(float64) float64{h.clockTime, h.AllocatedAt} {
+			was, now := clock(a.T)-clock(a.Oldest), clock(last.T)-clock(last.Oldest)
+			before, whole := clock(a.T)-clock(from), clock(last.T)-clock(from)
+			// no nearer to an age that grows as the time since the start does
+			if before > 0 && now*before < was*(before+whole)/2 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // weakEntry says of a class of the JDK whether its objects are weak references, as the entries of a WeakHashMap: they

@@ -135,11 +135,7 @@ func (h *detector) grows(s *history.Series, of *curve) growth {
 		return no(whyFills)
 	}
 	g.grown, g.onset = low[len(low)-1]-low[0], onset(t, low)
-	even := samples
-	if len(t) == len(c.t) && len(floors) > 0 { // garbage that a floor at the end took away does not say that it stopped
-		even = refloor(samples, floors)
-	}
-	clock, ok := h.clockOf(s, t, low, samples, even)
+	clock, ok := h.clockOf(s, &c, t, low, samples)
 	if !ok {
 		return no(whyStopped)
 	}
@@ -213,8 +209,13 @@ func discount(v []float64, floors []int, kept float64) []float64 {
 }
 
 // clockOf gives the clock by which a series grows all the time: nil is time itself, else the bytes that the program
-// had allocated at the times t. ok: there is one. even are the samples with what floors take away taken off evenly.
-func (h *detector) clockOf(s *history.Series, t, low, samples, even []float64) (at []float64, ok bool) {
+// had allocated at the times t. ok: there is one. Garbage that a floor at the end took away does not say that it
+// stopped.
+func (h *detector) clockOf(s *history.Series, c *curve, t, low, samples []float64) (at []float64, ok bool) {
+	even := samples
+	if len(t) == len(c.t) && len(c.floors) > 0 {
+		even = refloor(samples, c.floors)
+	}
 	stopped := func(t []float64) bool { return stopped(t, samples) && stopped(t, even) }
 	if sustained(t, low) && !stopped(t) && !slowing(t, low) && !h.silent(s, h.clockTime) {
 		return nil, true

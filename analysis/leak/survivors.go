@@ -182,31 +182,6 @@ func (h *detector) between(s *history.Series, c *curve) (grows, slows bool) {
 	return grows && now >= minSamples, slows && !grows
 }
 
-// keepsAge says of a site whose older objects are dead whether the oldest that live are hardly older after the newest
-// floor than after any one before, by time or by the bytes that the program allocated: as in a queue or cache that drops
-// what has a certain age. In a queue whose consumer is too slow they are older each time.
-func (h *detector) keepsAge(s *history.Series) bool {
-	n := len(s.Aged)
-	if n < 2 {
-		return false
-	}
-	from, last := h.beginOf(s), s.Aged[n-1]
-	for _, a := range slices.Backward(s.Aged[:n-1]) {
-		if last.T-a.T < (last.T-from)/4 || a.T <= from {
-			continue
-		}
-		for _, clock := range []func(float64) float64{h.clockTime, h.AllocatedAt} {
-			was, now := clock(a.T)-clock(a.Oldest), clock(last.T)-clock(last.Oldest)
-			before, whole := clock(a.T)-clock(from), clock(last.T)-clock(from)
-			// no nearer to an age that grows as the time since the start does
-			if before > 0 && now*before < was*(before+whole)/2 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // entries gives the numbers of entries of the JDK's maps, by kind, which came as fast as the objects of a site. They
 // are exact, where samples may be too few.
 func (h *detector) entries(s *history.Series, c *curve) (all [][]float64) {

@@ -83,11 +83,9 @@ type Tally struct {
 
 func (t *Tally) add(s *heap.Sample, f room, widest heap.Widest) {
 	t.n++
-	t.objects.Add(1, s.Weight)
-	t.bytes.Add(float64(s.Size), s.Weight)
 	missed := widest.Missed(s.Size, s.Interval)
-	t.objects.Miss(1, missed)
-	t.bytes.Miss(float64(s.Size), missed)
+	t.objects.Draw(1, s.Weight, missed)
+	t.bytes.Draw(float64(s.Size), s.Weight, missed)
 	t.sampled += s.Size
 	t.figure += 1 + f.objects*(s.Weight-1)
 	t.figureMost += 1 + max(f.objects, f.bytes)*(s.Weight-1)

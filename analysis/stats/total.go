@@ -29,6 +29,12 @@ func (t *Total) Add(x, w float64) {
 	t.Variance += w * x * w * x * (1 - 1/w)
 }
 
+// Draw is Add and Miss.
+func (t *Total) Draw(x, w, missed float64) {
+	t.Add(x, w)
+	t.Miss(x, missed)
+}
+
 // Miss says that with a sample that was added w samples' worth of x may be missing: the probability to be drawn was
 // less for a time, and none of that time is known. If one is known (w is 0) nothing is missing.
 func (t *Total) Miss(x, w float64) {

@@ -121,7 +121,8 @@ func TestIntervalMissed(t *testing.T) {
 				without++
 			}
 		}
-		t.Logf("%d objects at a longer interval: holds %.3f, %.3f without what may be missing", late, holds/seen, without/seen)
+		t.Logf("%d objects at a longer interval: holds %.3f, %.3f without what may be missing", late, holds/seen,
+			without/seen)
 		if holds/seen < 0.93 {
 			t.Errorf("%d objects at a longer interval: holds %.3f", late, holds/seen)
 		}

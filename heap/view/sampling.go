@@ -52,9 +52,9 @@ func (x *Sampling) Kinds() ([]SampledKind, []SampledBase, []SampledPlace) {
 }
 
 // Fold is v.Fold by sites (WantSamples) that gives only what has no sample, and calls f for each sampled object with
-// its kind, the bytes that it takes, those that its sample says, the sample's weight, and how many objects may have been
-// missed (samples.Widest): those of one kind in the order in which Fold gives them, kinds in the order in which Fold
-// first has them.
+// its kind, the bytes that it takes, those that its sample says, the sample's weight, and how many objects may have
+// been missed (samples.Widest): those of one kind in the order in which Fold gives them, kinds in the order in which
+// Fold first has them.
 func (x *Sampling) Fold(
 	v *View,
 	f func(kind int32, bytes, size uint64, weight, missed float64),
