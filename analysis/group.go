@@ -152,7 +152,7 @@ func Tuples(
 	if err != nil {
 		return nil, err
 	}
-	out, widest := make([]classify.Tuple, len(fs)), heap.WidestOf(maps.Values(r.Live))
+	out, widest := make([]classify.Tuple, len(fs)), heap.WidestOf(samplesOf(fs))
 	for i, f := range fs {
 		out[i] = classify.Tuple{Type: f.Type, Length: f.Length, Size: f.Words * 8, Birth: f.Birth,
 			AtLeast: f.AtLeast, Space: f.Space, Refs: f.Label,
