@@ -73,6 +73,9 @@ type Verdict struct {
 	OnsetFrom time.Time `json:"onset_from"`
 	// then the growth had begun
 	OnsetTo time.Time `json:"onset_to"`
+	// how fast it grew in each sixth of the window, bytes a second; absent of what filled a heap, and where exact
+	// counts alone show the growth
+	Rates []float64 `json:"rates,omitempty"`
 	// name of the thread that allocated most of it, if there is one
 	Thread string `json:"thread,omitempty"`
 	// what holds the objects, where the window has a listing of references

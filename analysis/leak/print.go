@@ -192,6 +192,7 @@ func (v *Verdict) write(w io.Writer) {
 	ui.Paragraph(w, "    Growth", 16, ui.Flowf("%s to %s (95 %% interval); %s since the start%s, %s of the live heap",
 		rate(v.BytesPerSecondLow), rate(v.BytesPerSecondHigh), ui.Flow(ui.Bytes(v.GrownBytes)), share,
 		ui.Flow(ui.Share(v.HeapShare))))
+	v.writeRates(w)
 	sure := ui.Flow(ui.Share(v.Confidence)) + " that the growth is not chance"
 	switch {
 	case v.evicts != "":

@@ -206,7 +206,7 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 		BytesPerSecondLow: s.low, BytesPerSecondHigh: s.high, GrownBytes: min(uint64(max(0, s.grown)), h.mostLive()),
 		LiveSamples: s.liveSamples(), PValue: s.p, Test: s.test, Against: "time", Floors: s.floors,
 		Reached: s.settled && h.listings > 0, queued: s.queued, seeps: s.seeps, stayed: s.stayed, older: s.older,
-		once:      s.once && !s.queued,
+		once: s.once && !s.queued, Rates: h.rates(s),
 		seen:      h.proven(r.Symbols, &s.growth),
 		OnsetFrom: collection.Wall(r.Symbols, uint64(max(0, s.onset[0])*1e9)),
 		OnsetTo:   collection.Wall(r.Symbols, uint64(max(0, s.onset[1])*1e9)), Thread: threadOf(r, h, s.keys)}
