@@ -40,7 +40,7 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 	}
 	fills := h.fills(r, heads)
 	structures = slices.DeleteFunc(structures, func(s *structure) bool {
-		return slices.ContainsFunc(fills, func(f *structure) bool { return f.head == s.head })
+		return slices.ContainsFunc(fills, func(f *structure) bool { return f.head == s.head || h.leads(s, f) })
 	})
 	sum := 0.0 // all that grows, for shares
 	for _, s := range structures {
@@ -92,10 +92,10 @@ func (h *detector) byHolder(all []*structure) []*structure {
 	return slices.DeleteFunc(all, func(s *structure) bool {
 		whole := h.holderOf(s)
 		holder, ok := together(whole)
-		if !ok {
-			return false
+		array, object := !ok || strings.Contains(holder, "[]"), uint64(0)
+		if ok {
+			object = h.objectOf(s)
 		}
-		array, object := strings.Contains(holder, "[]"), h.objectOf(s)
 		i := slices.IndexFunc(known, func(x held) bool {
 			return !array && (within(x.by, holder) || within(holder, x.by)) || s.leads(whole, x.whole) ||
 				x.s.leads(x.whole, whole) || object != 0 && x.object == object
@@ -139,9 +139,36 @@ func together(holder ui.Flow) (of string, ok bool) {
 // leads says whether the way to another structure leads through the objects of s, as from the entries of maps to their
 // values: own and other are the ways to both.
 func (s *structure) leads(own, other ui.Flow) bool {
+	from, to := wayOf(own), wayOf(other)
 	return own != "" && slices.ContainsFunc(s.keys, func(k sites.Key) bool {
-		return strings.HasPrefix(string(other), string(own)+" → "+lastName(k.Class.Name)+".")
+		return strings.HasPrefix(to, from+" → "+lastName(k.Class.Name)+".")
 	})
+}
+
+// alikeWays is what differs between ways to objects of one data structure: how many such ways there are, and from which
+// end a list is walked, and how far.
+var alikeWays = []struct{ of, to string }{{", then ", " → "}, {"LinkedList.last", "LinkedList.first"},
+	{"Node.prev", "Node.next"}}
+
+// wayOf gives the way to objects, written so that it is the same for all objects of one structure.
+func wayOf(holder ui.Flow) string {
+	way := string(holder)
+	if n, each, ok := strings.Cut(way, " objects, each reached by "); ok && !strings.Contains(n, " ") {
+		way = each
+	}
+	for _, x := range alikeWays {
+		way = strings.ReplaceAll(way, x.of, x.to)
+	}
+	steps := strings.Split(way, " → ")
+	for i, s := range steps {
+		steps[i], _, _ = strings.Cut(s, " ×")
+	}
+	return strings.Join(steps, " → ")
+}
+
+// leads says whether the way to what fills the heap leads through the objects of s.
+func (h *detector) leads(s, fills *structure) bool {
+	return h.Holder != nil && s.leads(h.holderOf(s), h.holderOf(fills))
 }
 
 // within says whether a holder is the other one, or a part of it, as a branch of a tree.

@@ -49,3 +49,29 @@ func TestInside(t *testing.T) {
 		}
 	}
 }
+
+// TestWayOf: the ways to objects of one data structure are the same but for how many there are of them, and for the end
+// of a list that they begin at.
+func TestWayOf(t *testing.T) {
+	const context = "Thread.threadLocals → ThreadLocalMap.table"
+	for _, c := range []struct {
+		own, other ui.Flow
+		class      string
+		want       bool
+	}{
+		{"9 objects, each reached by " + context + " → [] → Entry.value",
+			"10 objects, each reached by " + context + ", then [] → Entry.value → Context.attributes", "app/Outer$Context",
+			true},
+		{"static Pool.all, then [] → LinkedList.last → Node.prev ×459 → Node.item",
+			"static Pool.all, then [] → LinkedList.first → Node.next ×112 → Node.item → Statement.rows", "app.Statement",
+			true},
+		{"static Pool.all → [] → Node.item", "static Pool.all → [] → Node.item → Other.rows", "app.Statement", false},
+		{"static Pool.all", "static Pool.other → Statement.rows", "app.Statement", false},
+		{"", " → Statement.rows", "app.Statement", false},
+	} {
+		s := &structure{keys: []sites.Key{{Class: sites.Class{Name: c.class}}}}
+		if got := s.leads(c.own, c.other); got != c.want {
+			t.Errorf("%s leads to %s: %v", c.own, c.other, got)
+		}
+	}
+}
