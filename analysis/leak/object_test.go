@@ -60,11 +60,11 @@ func TestWayOf(t *testing.T) {
 		want       bool
 	}{
 		{"9 objects, each reached by " + context + " → [] → Entry.value",
-			"10 objects, each reached by " + context + ", then [] → Entry.value → Context.attributes", "app/Outer$Context",
-			true},
+			"10 objects, each reached by " + context + ", then [] → Entry.value → Context.attributes",
+			"app/Outer$Context", true},
 		{"static Pool.all, then [] → LinkedList.last → Node.prev ×459 → Node.item",
-			"static Pool.all, then [] → LinkedList.first → Node.next ×112 → Node.item → Statement.rows", "app.Statement",
-			true},
+			"static Pool.all, then [] → LinkedList.first → Node.next ×112 → Node.item → Statement.rows",
+			"app.Statement", true},
 		{"static Pool.all → [] → Node.item", "static Pool.all → [] → Node.item → Other.rows", "app.Statement", false},
 		{"static Pool.all", "static Pool.other → Statement.rows", "app.Statement", false},
 		{"", " → Statement.rows", "app.Statement", false},
