@@ -12,6 +12,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -23,6 +24,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -244,9 +246,14 @@ func (r *recording) record(to, classes string) error {
 	}
 	args = append(args, "--", filepath.Join(jdks[r.jdk], "bin", "java"), "-XX:+Use"+r.gc+"GC", "-Xmx"+r.heap)
 	args = append(append(append(args, r.flags...), "-cp", classes, r.program, strconv.Itoa(r.seconds)), r.args...)
-	c := exec.Command(heapcam, args...)
+	// One whose main thread ends with an OutOfMemoryError may run on for ever.
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.seconds)*time.Second*3/2+time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, heapcam, args...)
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.WaitDelay = time.Minute
 	out, err := c.CombinedOutput()
-	if _, ended := err.(*exec.ExitError); err != nil && !ended {
+	if _, ended := err.(*exec.ExitError); err != nil && !ended && ctx.Err() == nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(to, "output"), out, 0o644); err != nil {
