@@ -15,7 +15,10 @@ import (
 
 // drawn is what a site has got of such series, in bytes, and what it could have got at most: after the collections of
 // which slopes are made (Growth.picks).
-type drawn struct{ bytes, most []float64 }
+type drawn struct {
+	bytes, most []float64
+	from        []sites.Key // whose series were divided
+}
 
 // draw divides the sites of one frame that others end in, before series are scaled. It takes them out of h.Sites.
 func (c *Growth) draw(s *heap.Symbols, h *history.Tracker) map[sites.Key]*drawn {
@@ -60,9 +63,10 @@ func (c *Growth) draw(s *heap.Symbols, h *history.Tracker) map[sites.Key]*drawn 
 			to := sites.Key{Frame: frame, Class: k.Class}
 			d := out[to]
 			if d == nil {
-				d = &drawn{make([]float64, len(whole)), make([]float64, len(whole))}
+				d = &drawn{bytes: make([]float64, len(whole)), most: make([]float64, len(whole))}
 				out[to] = d
 			}
+			d.from = append(d.from, k)
 			sum(d.most, whole, 1)
 			for i, n := range whole {
 				if all[i] > 0 {

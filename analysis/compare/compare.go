@@ -71,7 +71,9 @@ func GrowthOf(r *heap.Replay) (*Growth, error) {
 			}
 			if x := c.drawn[idOf(k)]; x != nil {
 				sum(x.bytes, d.bytes, 1)
-				sum(x.most, d.most, 1)
+				if !slices.Equal(x.from, d.from) { // else both share what there is
+					sum(x.most, d.most, 1)
+				}
 			} else {
 				c.drawn[idOf(k)] = d
 			}

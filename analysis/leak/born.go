@@ -163,6 +163,9 @@ func (h *detector) steadily(at, objects []float64, from, until float64) (b born,
 		var third [3]float64
 		for i := b.first; i < b.end; i++ {
 			was, now := clock(at[i-1]), clock(at[i])
+			if now <= was { // nothing was allocated by this clock
+				third[min(2, int(3*(was-begin)/(end-begin)))] += 3 * objects[i] / b.objects
+			}
 			for k := range third { // evenly over the span
 				x, y := begin+float64(k)*(end-begin)/3, begin+float64(k+1)*(end-begin)/3
 				if part := min(now, y) - max(was, x); part > 0 {

@@ -10,8 +10,12 @@ import (
 // Reference listings count the live objects of each class exactly. Where nearly all of a class is of one site, these
 // are the site's, and show how fast they came even if samples of a time were lost.
 
-// nearlyAll is the share of the live samples of its class that a site has at least, by bytes.
-const nearlyAll = 0.8
+// nearlyAll is the share of the live samples of its class that a site has at least, by bytes, and exactMost how many
+// objects count: more do not make anything surer.
+const (
+	nearlyAll = 0.8
+	exactMost = 1e4
+)
 
 // exactly is how many objects of a site's mean size take the bytes of its class by listing; at is in seconds. The zero
 // value says nothing.

@@ -45,3 +45,15 @@ func TestExactTimes(t *testing.T) {
 		t.Error("nothing shows no rate")
 	}
 }
+
+// TestManyObjects: counts of very many objects, as a broken listing may have, take no longer to test than few.
+func TestManyObjects(t *testing.T) {
+	_, h := world(births(1, 40, forever), every([]float64{30, 58}, nil))
+	h.exact = exactly{at: []float64{20, 40, 58}, n: []float64{1e18, 2e18, 3e18}}
+	for _, s := range h.Sites {
+		c := h.curve(s)
+		if grows, slows := h.between(s, &c); !grows || slows {
+			t.Errorf("what grows evenly: grows %v, slows %v", grows, slows)
+		}
+	}
+}

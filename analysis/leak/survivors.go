@@ -165,6 +165,9 @@ func (h *detector) between(s *history.Series, c *curve) (grows, slows bool) {
 	was, now, at, until := c.samples[mid]-before, max(0, c.samples[last]-c.samples[mid]), c.t[mid], c.t[last]
 	if x, ok := h.exact.between(from); ok {
 		was, now, at, until = x.was, x.now, x.at, x.until
+		if f := exactMost / (was + now); f < 1 { // the test below takes a step for each
+			was, now = f*was, f*now
+		}
 	}
 	if h.entriesSlow(s, c, c.t[mid], c.t[last]) {
 		return false, false

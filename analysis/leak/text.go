@@ -43,7 +43,7 @@ func lostTooMany(taken, lost uint64) ui.Flow {
 // lostOf gives how many of the samples that were lost would be samples of a detector: those that are lost are mostly of
 // the time when each object was a sample.
 func (h *detector) lostOf(lost uint64) uint64 {
-	if h.samples == nil {
+	if !h.thin || h.samples == nil {
 		return lost
 	}
 	return uint64(float64(lost) * h.samples.Share())

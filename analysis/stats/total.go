@@ -29,10 +29,12 @@ func (t *Total) Add(x, w float64) {
 	t.Variance += w * x * w * x * (1 - 1/w)
 }
 
-// Draw is Add and Miss.
+// Draw is Add and, unless missed is below 0, Miss.
 func (t *Total) Draw(x, w, missed float64) {
 	t.Add(x, w)
-	t.Miss(x, missed)
+	if missed >= 0 {
+		t.Miss(x, missed)
+	}
 }
 
 // Miss says that with a sample that was added w samples' worth of x may be missing: the probability to be drawn was

@@ -117,7 +117,8 @@ func reportOf(progress io.Writer, rec *ringstore.Recording) (*analysis.Report, e
 // over says of a recording without an end marker whether its JVM surely runs no more: nobody writes the ring, which is
 // of this machine, and there is no such process.
 func over(rec *ringstore.Recording, pid uint64) bool {
-	if rec.Manifest != nil || unended(rec) != "" || pid == 0 {
+	if rec.Manifest != nil || unended(rec) != "" || pid == 0 ||
+		ringstore.ReadResource(ringstore.OS, rec.Path)[trace.AttrContainer] != "" { // whose pids may be its own
 		return false
 	}
 	_, err := os.Stat(filepath.Join("/proc", strconv.FormatUint(pid, 10)))

@@ -21,6 +21,7 @@ func Thin(interval uint64) *Thinned { return &Thinned{Tracker: New(), interval: 
 // Follow takes in what the newest collection changed in t. It must see each.
 func (x *Thinned) Follow(t *Tracker) {
 	x.Begin()
+	x.sited = t.sited
 	for _, s := range t.Sampled {
 		y := x.draw(s)
 		if s.Interval < x.interval {

@@ -75,8 +75,8 @@ func TestWidest(t *testing.T) {
 	if got, want := w.Missed(1<<10, 16<<10), 2*trace.Weight(1<<10, 512<<10); got != want {
 		t.Errorf("of two samples %.0f objects may be missing, want %.0f", got, want)
 	}
-	if w.Missed(1<<10, 512<<10) != 0 || w.Missed(1<<10, 0) != 0 {
-		t.Error("a sample of the longest interval, or of all objects, misses something")
+	if w.Missed(1<<10, 512<<10) != 0 || w.Missed(1<<10, 0) >= 0 {
+		t.Error("a sample of the longest interval misses something, or one of all objects says something")
 	}
 	for range 100 {
 		n.Add(512 << 10)

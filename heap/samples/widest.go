@@ -28,36 +28,50 @@ func WidestOf(live iter.Seq[*Sample]) (w Widest) {
 }
 
 // Intervals counts samples by interval.
-type Intervals struct{ of []intervalCount }
+type Intervals struct {
+	of   map[uint64]uint64
+	last uint64 // neighbors mostly have the same
+	more uint64 // samples of that, not yet in of
+}
 
-type intervalCount struct{ interval, samples uint64 }
-
-// Add adds a sample. There are few intervals, and neighbors mostly have the same: the last one is found first.
+// Add adds a sample.
 func (n *Intervals) Add(interval uint64) {
-	for i := len(n.of) - 1; i >= 0; i-- {
-		if n.of[i].interval == interval {
-			n.of[i].samples++
-			return
-		}
+	if interval != n.last {
+		n.flush()
+		n.last = interval
 	}
-	n.of = append(n.of, intervalCount{interval, 1})
+	n.more++
+}
+
+func (n *Intervals) flush() {
+	if n.of == nil {
+		n.of = map[uint64]uint64{}
+	}
+	n.of[n.last] += n.more
+	n.more = 0
 }
 
 // Widest is WidestOf the samples that were added.
 func (n *Intervals) Widest() (w Widest) {
-	for _, x := range n.of {
-		times := min(float64(x.samples), noneDrawn)
-		if float64(x.interval)*times > float64(w.interval)*w.times {
-			w = Widest{x.interval, times}
+	n.flush()
+	for interval, samples := range n.of {
+		x := Widest{interval, min(float64(samples), noneDrawn)}
+		if a, b := x.bytes(), w.bytes(); a > b || a == b && x.interval > w.interval {
+			w = x
 		}
 	}
 	return w
 }
 
+func (w Widest) bytes() float64 { return float64(w.interval) * w.times }
+
 // Missed gives how many objects of a sample's kind and size may have been missed, at most: 0 if it is a sample of the
-// time when the interval was the longest. Where each object was drawn none was missed.
+// time when the interval was the longest, -1 if it says nothing, as an object of a time when each was drawn.
 func (w Widest) Missed(size, interval uint64) float64 {
-	if interval == 0 || interval >= w.interval {
+	switch {
+	case interval == 0:
+		return -1
+	case interval >= w.interval:
 		return 0
 	}
 	return w.times * trace.Weight(size, w.interval)
