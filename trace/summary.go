@@ -44,6 +44,10 @@ const (
 	MaxSums           = 1 << 10
 )
 
+// MinInterval is the shortest sampling interval that the agent chooses by itself, bytes. It is also the one that it
+// sets for good where a sample of each object is too many.
+const MinInterval = 64 << 10
+
 // Weight is the Horvitz–Thompson weight of a sampled object of size bytes under a mean interval: how many objects of
 // its kind it stands for.
 func Weight(size, interval uint64) float64 {

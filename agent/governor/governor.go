@@ -57,7 +57,7 @@ const (
 	// maxInterval is the longest sampling interval, bytes; an interval of 0, every allocation, is lengthened to
 	// minInterval first.
 	maxInterval = 256 << 20
-	minInterval = 64 << 10
+	minInterval = trace.MinInterval
 	// maxSteps is how often the interval is doubled at a time, maxShorter how often it is halved.
 	maxSteps   = 8
 	maxShorter = 3

@@ -76,7 +76,7 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	if i == 0 {
 		h.first = c.GC
 		if c.Interval == 0 && !h.thin && !trace.Concurrent(r.JVM.Collector) {
-			h.thinned, h.samples = newDetector(true), heap.Thin(thinnedTo)
+			h.thinned, h.samples = newDetector(true), heap.Thin(trace.MinInterval)
 			h.thinned.Options = h.Options
 		}
 	}
@@ -105,7 +105,7 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 	h.late = r.JVM.Flags&trace.JVMAtStart == 0
 	interval := c.Interval
 	if h.thin {
-		interval = max(interval, thinnedTo)
+		interval = max(interval, trace.MinInterval)
 	}
 	h.interval, h.newest = max(h.interval, interval), interval
 	h.every = append(h.every, float64(max(1, interval)))
@@ -143,9 +143,6 @@ func (h *detector) Collection(r *heap.Cursor, c *heap.Collection) {
 		h.containers(r, i)
 	}
 }
-
-// thinnedTo is the sampling interval that the agent sets for good where samples of all objects are too many, bytes.
-const thinnedTo = 64 << 10
 
 // thinly gives r with fewer samples: those of the longer interval.
 func (h *detector) thinly(r *heap.Cursor) *heap.Cursor {

@@ -44,8 +44,8 @@ func (h *detector) exactlyOf(r *heap.Symbols, c *candidate) (x exactly) {
 		}
 	}
 	if i := h.place(h.earlyAt); i >= 0 {
-		c := h.curve(c.s)
-		first -= interpolate(c.t, c.v, h.Times[i])
+		own := h.curve(c.s)
+		first -= interpolate(own.t, own.v, h.Times[i])
 	}
 	size := c.s.Allocated / max(1, c.s.Objects)
 	for _, bytes := range v {

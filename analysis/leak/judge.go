@@ -216,15 +216,15 @@ func (h *detector) clockOf(s *history.Series, c *curve, t, low, samples []float6
 	if len(t) == len(c.t) && len(c.floors) > 0 {
 		even = refloor(samples, c.floors)
 	}
-	stopped := func(t []float64) bool { return stopped(t, samples) && stopped(t, even) }
-	if sustained(t, low) && !stopped(t) && !slowing(t, low) && !h.silent(s, h.clockTime) {
+	stops := func(t []float64) bool { return stopped(t, samples) && stopped(t, even) }
+	if sustained(t, low) && !stops(t) && !slowing(t, low) && !h.silent(s, h.clockTime) {
 		return nil, true
 	}
 	at = make([]float64, len(t))
 	for i, x := range t {
 		at[i] = h.AllocatedAt(x)
 	}
-	return at, h.lately(s, t, low) && sustained(at, low) && !stopped(at) && !slowing(at, low) &&
+	return at, h.lately(s, t, low) && sustained(at, low) && !stops(at) && !slowing(at, low) &&
 		!h.silent(s, h.AllocatedAt)
 }
 

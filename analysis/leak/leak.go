@@ -255,7 +255,7 @@ func Find(from heap.Reader, o Options) (*Report, error) {
 
 // Report judges what the detector has seen.
 func (h *detector) Report(r *heap.Cursor) *Report {
-	if h.thinned != nil && h.interval >= thinnedTo {
+	if h.thinned != nil && h.interval >= trace.MinInterval {
 		h.thinned.samples = h.samples
 		l := h.thinned.Report(h.thinly(r))
 		h.Open = h.thinned.Open

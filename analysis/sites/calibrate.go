@@ -6,6 +6,7 @@ import (
 
 	"github.com/heapcam/heapcam/coverage"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/heap/samples"
 	"github.com/heapcam/heapcam/internal/ui"
 )
 
@@ -54,13 +55,9 @@ func Calibrate(r *heap.View, interval uint64, seeds int) *Calibration {
 	return k.result()
 }
 
-// drawn says whether sampling at an interval draws the object of s. It is a hash: each object has its own draw, the
-// same for all looks at it.
+// drawn says whether sampling at an interval draws the object of s.
 func drawn(s *heap.Sample, seed int, interval uint64) bool {
-	x := (s.ID+uint64(seed)<<40)*0x9e3779b97f4a7c15 ^ 0x5851f42d4c957f2d
-	x = (x ^ x>>31) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>29) * 0x94d049bb133111eb
-	return float64((x^x>>32)>>11)/(1<<53) < -math.Expm1(-float64(s.Size)/float64(interval))
+	return samples.Drawn(s.ID+uint64(seed)<<40, -math.Expm1(-float64(s.Size)/float64(interval)))
 }
 
 // calibrating is a calibration that is being made.

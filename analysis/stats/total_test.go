@@ -107,7 +107,7 @@ func TestIntervalMissed(t *testing.T) {
 					}
 				}
 			}
-			samples(early, p, 3.688879/rare)
+			samples(early, p, NoneDrawn/rare)
 			samples(late, rare, 0)
 			if n == 0 {
 				continue

@@ -121,8 +121,9 @@ func over(rec *ringstore.Recording, pid uint64) bool {
 		ringstore.ReadResource(ringstore.OS, rec.Path)[trace.AttrContainer] != "" { // whose pids may be its own
 		return false
 	}
+	_, hidden := os.Stat("/proc/1") // those of other users may be
 	_, err := os.Stat(filepath.Join("/proc", strconv.FormatUint(pid, 10)))
-	return runtime.GOOS == "linux" && errors.Is(err, fs.ErrNotExist)
+	return runtime.GOOS == "linux" && hidden == nil && errors.Is(err, fs.ErrNotExist)
 }
 
 // unended says why a recording has no end marker, if that is known: it is still being recorded, or it was frozen.

@@ -1,10 +1,6 @@
 package samples
 
-import (
-	"math"
-
-	"github.com/heapcam/heapcam/trace"
-)
+import "github.com/heapcam/heapcam/trace"
 
 // Thinned follows a tracker and has the samples that it would have if the sampling interval had been longer: of those
 // of a shorter interval it draws some. So a recording whose interval was lengthened is as one that had the longer
@@ -51,16 +47,22 @@ func (x *Thinned) Follow(t *Tracker) {
 // Share is the share that was drawn of the samples of a shorter interval.
 func (x *Thinned) Share() float64 { return float64(x.drawn) / float64(max(x.seen, 1)) }
 
-// draw gives s as a sample of the longer interval, nil if it is none. It is a hash: the same for all looks at it.
+// Drawn says whether an object is drawn that is so with probability p. It is a hash: each object has its own draw, the
+// same for all looks at it.
+func Drawn(id uint64, p float64) bool {
+	x := id*0x9e3779b97f4a7c15 ^ 0x5851f42d4c957f2d
+	x = (x ^ x>>31) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>29) * 0x94d049bb133111eb
+	return float64((x^x>>32)>>11)/(1<<53) < p
+}
+
+// draw gives s as a sample of the longer interval, nil if it is none.
 func (x *Thinned) draw(s *Sample) *Sample {
 	if s.Interval >= x.interval {
 		return s
 	}
-	h := s.ID*0x9e3779b97f4a7c15 ^ 0x5851f42d4c957f2d
-	h = (h ^ h>>31) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>29) * 0x94d049bb133111eb
 	weight := trace.Weight(s.Size, x.interval)
-	if float64((h^h>>32)>>11)/(1<<53) >= math.Min(1, s.Weight/weight) {
+	if !Drawn(s.ID, s.Weight/weight) {
 		return nil
 	}
 	y := *s

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -81,7 +82,7 @@ func TestWidest(t *testing.T) {
 	for range 100 {
 		n.Add(512 << 10)
 	}
-	if got, want := n.Widest().Missed(1<<10, 16<<10), noneDrawn*trace.Weight(1<<10, 512<<10); got != want {
+	if got, want := n.Widest().Missed(1<<10, 16<<10), stats.NoneDrawn*trace.Weight(1<<10, 512<<10); got != want {
 		t.Errorf("%.0f objects may be missing, want %.0f", got, want)
 	}
 }

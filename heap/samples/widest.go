@@ -3,6 +3,7 @@ package samples
 import (
 	"iter"
 
+	"github.com/heapcam/heapcam/analysis/stats"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -14,11 +15,8 @@ type Widest struct {
 	times    float64 // what was missed, as a number of samples
 }
 
-// noneDrawn is the mean of a Poisson count that was 0, at most, with a probability of 97.5 %.
-const noneDrawn = 3.688879
-
 // WidestOf looks at the live samples of a state. Of the intervals it takes the one under which the most bytes may have
-// been missed: noneDrawn intervals, and no more than all its samples stand for.
+// been missed: stats.NoneDrawn intervals, and no more than all its samples stand for.
 func WidestOf(live iter.Seq[*Sample]) (w Widest) {
 	var n Intervals
 	for s := range live {
@@ -55,7 +53,7 @@ func (n *Intervals) flush() {
 func (n *Intervals) Widest() (w Widest) {
 	n.flush()
 	for interval, samples := range n.of {
-		x := Widest{interval, min(float64(samples), noneDrawn)}
+		x := Widest{interval, min(float64(samples), stats.NoneDrawn)}
 		if a, b := x.bytes(), w.bytes(); a > b || a == b && x.interval > w.interval {
 			w = x
 		}

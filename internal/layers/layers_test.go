@@ -27,7 +27,7 @@ var level = map[string]float64{
 	"ringstore/vfs": 0, "ringstore/segment": 1.2, "ringstore/folder": 1.4, "ringstore/quota": 1.4,
 	"ringstore/recording": 1.6, "ringstore/incident": 1.6, "ringstore/pull": 1.8,
 	"shmring": 2, "classify": 2, "classify/grouping": 2.5, "shmring/ringtest": 3,
-	"heap/symbols": 1, "heap/reflisting": 2, "heap/samples": 1, "heap/state": 2, "heap/state/statetest": 3,
+	"heap/symbols": 1, "heap/reflisting": 2, "heap/samples": 1.1, "heap/state": 2, "heap/state/statetest": 3,
 	"heap/match": 3, "heap/view": 3, "heap": 4,
 	"emergency": 3, "syncpoint": 3, "agent/attach": 2, "agent/logs": 0, "agent/governor": 3, "agent/jvms": 3,
 	"agent/resource": 2, "agent/pods": 2,
