@@ -31,8 +31,9 @@ var (
 )
 
 // spent finds the cleaners whose object is dead, and the entries of maps whose key is a weak reference to a dead object
-// that no collection has cleared yet. What a collection has cleared counts: a map that nobody looks after keeps it.
-func (g *Graph) spent() map[uint32]bool {
+// that no collection has cleared yet: a bit an object, nil if there is none. What a collection has cleared counts: a map
+// that nobody looks after keeps it.
+func (g *Graph) spent() (out []uint64) {
 	const none = -1
 	referent, key := make([]int, len(g.L.Shapes)), make([]int, len(g.L.Shapes)) // slot of each shape
 	any := false
@@ -58,7 +59,6 @@ func (g *Graph) spent() map[uint32]bool {
 		t := g.L.Of(i)[k]
 		return t != 0 && (t == dangling || !g.Live(int(t-1)))
 	}
-	out := map[uint32]bool{}
 	for i, code := range g.L.Code {
 		spent := dead(i, referent[code])
 		if k := key[code]; k >= 0 && g.Live(i) && k < len(g.L.Of(i)) {
@@ -68,12 +68,18 @@ func (g *Graph) spent() map[uint32]bool {
 				}
 			}
 		}
+		if spent && out == nil {
+			out = make([]uint64, (len(g.L.Code)+63)/64)
+		}
 		if spent {
-			out[uint32(i)] = true
+			out[i/64] |= 1 << (i % 64)
 		}
 	}
 	return out
 }
+
+// isGone says whether an object is spent.
+func (g *Graph) isGone(v uint32) bool { return g.gone != nil && g.gone[v/64]>>(v%64)&1 != 0 }
 
 // weakly gives the slot of what a shape refers to weakly, -1 if there is none.
 func weakly(s *references.Shape) int {

@@ -40,7 +40,7 @@ type Graph struct {
 	vertex []uint32          // by node from 1: its object; nodes are in preorder of the depth-first search
 	idom   []uint32          // by node: its dominator, 0: the roots together
 	size   []uint32          // by node: what it retains with itself, words
-	gone   map[uint32]bool   // cleaners and entries that hold nothing but others; nil: all count
+	gone   []uint64          // a bit an object: a cleaner or entry that holds nothing but others; nil: all count
 	room   *room.Room        // where large arrays are; nil: in memory
 }
 
@@ -87,11 +87,11 @@ func Levels(l *references.Listing) ([]Level, error) {
 	for i, at := range g.level {
 		out[i] = levelOf(at)
 	}
-	if gone := g.spent(); len(gone) > 0 {
+	if gone := g.spent(); gone != nil {
 		g.gone = gone
 		g.reach()
 		for i, at := range g.level {
-			if out[i] == Kept && (gone[uint32(i)] || levelOf(at) != Kept) {
+			if out[i] == Kept && (g.isGone(uint32(i)) || levelOf(at) != Kept) {
 				out[i] = Ending
 			}
 		}

@@ -108,7 +108,7 @@ func (g *Graph) load(next []uint32) (sum uint64) {
 
 // follow appends what object v, of level l, newly reaches at this level to queue; the rest waits.
 func (g *Graph) follow(v uint32, l uint8, queue []uint32, waiting *[unreached][]step) []uint32 {
-	loose, gone := g.isLoose(v), g.gone[v]
+	loose, gone := g.isLoose(v), g.isGone(v)
 	for k, t := range g.L.Slots[g.L.First[v]:g.L.First[v+1]] {
 		if t == 0 {
 			continue
