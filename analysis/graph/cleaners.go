@@ -31,8 +31,8 @@ var (
 )
 
 // spent finds the cleaners whose object is dead, and the entries of maps whose key is a weak reference to a dead object
-// that no collection has cleared yet: a bit an object, nil if there is none. What a collection has cleared counts: a map
-// that nobody looks after keeps it.
+// that no collection has cleared yet: a bit an object, nil if there is none. What a collection has cleared counts: a
+// map that nobody looks after keeps it.
 func (g *Graph) spent() (out []uint64) {
 	const none = -1
 	referent, key := make([]int, len(g.L.Shapes)), make([]int, len(g.L.Shapes)) // slot of each shape
