@@ -20,6 +20,7 @@ const (
 	fullStorm  = 0.85 // after stormLeast of the newest few
 	fullFailed = 0.7  // with an allocation that failed
 	leastFills = 0.1  // share of the late growth of the heap that a data structure that fills it has
+	leastPart  = 0.02 // and that its parts have, at least
 	copes      = 60   // seconds
 	// largeWeight is how many objects a sample of large ones stands for at most, and largeShare what share of what a
 	// structure has such objects are, if few samples are enough
@@ -222,6 +223,11 @@ func (h *detector) fills(r *heap.Cursor, x *heads) []*structure {
 	if since >= 0 {
 		w = h.Times[at] - h.Times[since]
 	}
+	slices.SortFunc(all, func(a, b *structure) int {
+		return cmp.Or(cmp.Compare(b.late, a.late), cmp.Compare(a.head, b.head))
+	})
+	// Many methods may fill one map, none of them with much.
+	all = h.byHolder(slices.DeleteFunc(all, func(g *structure) bool { return g.late < leastPart*late }))
 	all = slices.DeleteFunc(all, func(g *structure) bool {
 		return g.late < leastFills*late || g.late < leastFills*live ||
 			g.samples < minSamples && g.large < largeShare*g.grown
@@ -229,9 +235,7 @@ func (h *detector) fills(r *heap.Cursor, x *heads) []*structure {
 	for _, g := range all {
 		h.fill(g, scale, w, live)
 	}
-	slices.SortFunc(all, func(a, b *structure) int {
-		return cmp.Or(cmp.Compare(b.late, a.late), cmp.Compare(a.head, b.head))
-	})
+	slices.SortStableFunc(all, func(a, b *structure) int { return cmp.Compare(b.late, a.late) })
 	return all
 }
 

@@ -93,7 +93,7 @@ func (h *detector) byHolder(all []*structure) []*structure {
 		whole := h.holderOf(s)
 		holder, ok := together(whole)
 		array, object := !ok || strings.Contains(holder, "[]"), uint64(0)
-		if ok {
+		if whole != "" {
 			object = h.objectOf(s)
 		}
 		i := slices.IndexFunc(known, func(x held) bool {
@@ -110,6 +110,7 @@ func (h *detector) byHolder(all []*structure) []*structure {
 		}
 		first := known[i].s
 		first.join(&s.growth)
+		first.late, first.large = first.late+s.late, first.large+s.large
 		first.members, first.keys = append(first.members, s.members...), append(first.keys, s.keys...)
 		return true
 	})

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/heapcam/heapcam/analysis/history"
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/internal/ui"
+	"github.com/heapcam/heapcam/trace"
 )
 
 // TestOneObject: what the same object holds is one verdict, also where the text does not say which object it is.
@@ -72,6 +74,39 @@ func TestWayOf(t *testing.T) {
 		s := &structure{keys: []sites.Key{{Class: sites.Class{Name: c.class}}}}
 		if got := s.leads(c.own, c.other); got != c.want {
 			t.Errorf("%s leads to %s: %v", c.own, c.other, got)
+		}
+	}
+}
+
+// TestFullOfOne: what one object holds fills a heap as one, though many methods allocate it, and none of them much.
+// Without an object that holds it, none is named that has less than a tenth.
+func TestFullOfOne(t *testing.T) {
+	const methods = 15
+	for name, c := range map[string]struct {
+		object func(frame uint64) uint64
+		want   int // verdicts
+	}{"one object": {func(uint64) uint64 { return 7 }, 1}, "each its own": {func(f uint64) uint64 { return f }, 0}} {
+		r, h := ramped(trace.PauseFull, func(i int) float64 { return min(20+float64(i)*3.8, 96) })
+		h.Sites = map[sites.Key]*history.Series{}
+		for m := range uint64(methods) {
+			r.Methods[m+1] = trace.Method{ID: m + 1, Class: "La/A;", Name: string(rune('a' + m))}
+			r.Frames[m+1] = trace.Frame{ID: m + 1, Method: m + 1}
+			v := make([]float64, len(h.Times))
+			for i := range v {
+				v[i] = min(float64(i)*3.8, 76) * (1 << 20) / methods
+			}
+			h.Sites[key(m+1)] = dense(v)
+		}
+		h.Holder = func([]sites.Key, uint64) ui.Flow { return "static A.m → Map.table" }
+		h.Object = func(keys []sites.Key, _ uint64) uint64 { return c.object(keys[0].Frame) }
+		l := h.Report(&r.Cursor)
+		if len(l.Verdicts) != c.want {
+			t.Errorf("%s: %+v", name, l.Verdicts)
+		}
+		if c.want == 1 && len(l.Verdicts) == 1 {
+			if v := l.Verdicts[0]; v.Kind != KindFills || v.HeapShare < 0.7 || v.HeapShare > 0.85 {
+				t.Errorf("%s: %+v", name, v)
+			}
 		}
 	}
 }

@@ -144,8 +144,9 @@ func holderOfMost(held *graph.Held) (text ui.Flow, object uint64) {
 		return "", 0
 	}
 	if len(held.Holders) > 0 && held.Holders[0].Share >= most {
-		if at := held.Holders[0].Object; at != graph.None {
-			object = uint64(at) + 1
+		// below what holds unrelated things, as a thread, there are no ways
+		if x := &held.Holders[0]; x.Object != graph.None && len(x.Below) > 0 {
+			object = uint64(x.Object) + 1
 		}
 		return holderFlow(held.Holders[0].Text()), object
 	}
