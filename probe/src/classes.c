@@ -119,6 +119,7 @@ static void scan(bool only_new) {
     for (char *cld = rdp(vm.cld_head); cld; cld = rdp(cld + vm.cld_next)) {
         if (++guardn > 1u << 22) violation("the list of class loaders has no end", (uint64_t)cld);
         char *head = rdp(cld + vm.cld_klasses);
+        if (!head) continue; // a loader without a class may die unnoticed, and another one take its place
         struct cld_seen *s = cld_slot(clds, clds_size, (uint64_t)cld);
         const bool known = s->cld, room = nclds < clds_size / 8 * 7;
         if (known && only_new && s->head == (uint64_t)head) continue;

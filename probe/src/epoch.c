@@ -135,8 +135,7 @@ static void identify(struct finish *f) {
 
 // The depth at which the pause is recorded: less than f->depth where the budget says so.
 static void decide_depth(struct finish *f) {
-    f->may = budget_may_take(start_cost);
-    if (storm_now(f->begin)) f->may = 0; // it has a budget of its own
+    f->may = storm_now(f->begin) ? 0 : budget_may_take(start_cost); // a storm has a budget of its own
     struct work walk = heapmap()->to_walk(&maps, kind_evacuates(f->kind));
     bool walked = last_depth && f->kind != HC_PAUSE_WALK && f->kind != HC_PAUSE_FULL;
     if (walked && started) budget_note_walk(walk);
@@ -327,7 +326,8 @@ static void record(void *arg) {
     decide_depth(f);
     weather_storm(f);
     finish_provoke(f);
-    if (unloading_look(&maps, f->kind, (int)depth_now(), start_time) && !f->reason) f->reason = HC_SYNC_FAULT;
+    bool dead = unloading_look(&maps, f->kind, (int)depth_now(), start_time, f->left_out);
+    if (dead && !f->reason) f->reason = HC_SYNC_FAULT;
     finish_define(f);
     put_epoch(f);
     struct storm_pause p = {f->begin, start_time, heapmap()->list_bytes(&maps.finish), true};

@@ -71,7 +71,7 @@ static uint64_t storm_most(void) { return STORM_SPAN / 1000 * opt.storm; } // of
 // storm are without one for another reason, too: the JVM counts a listing as time of the program. It gives up, with an
 // OutOfMemoryError, if the program had less than 2 % of the time in five collections in a row (GCTimeLimit; G1 from
 // JDK 25 on looks at the last ten pauses). With listings more often it would never come to that, and collect on.
-enum { STORM_WAIT = 50, STORM_EVERY = 20 };
+enum { STORM_WAIT = 50, STORM_EVERY = 40 };
 static bool storm_allows(uint64_t now, uint64_t ns) {
     forget_spent(now);
     uint64_t most = storm_most(), sum = spent_sum + atomic_load(&stopped) + ns;

@@ -327,6 +327,8 @@ static bool find_counters(char *why) {
         {"sun.gc.generation.0.space.1.used", 'J', NULL},
         {"sun.gc.generation.0.space.2.used", 'J', NULL},
         {"sun.gc.generation.1.space.0.used", 'J', NULL},
+        {"java.cls.unloadedClasses", 'J', NULL},
+        {"java.cls.sharedUnloadedClasses", 'J', NULL},
     };
     if (!perf_find((uint64_t)vm.perf_start, (uint64_t)vm.perf_top, c, COUNT(c)) || !c[0].at || !c[1].at || !c[3].at)
         return fail(why, "the collection counters (sun.gc.collector.*) were not found");
@@ -343,6 +345,7 @@ static bool find_counters(char *why) {
     vm.perf_cause = c[3].at;
     vm.perf_last_cause = c[4].at;
     for (int i = 0; i < 4; i++) vm.perf_left[i] = vm_has_regions() ? NULL : (int64_t *)c[5 + i].at;
+    for (int i = 0; i < 2; i++) vm.perf_unloaded[i] = (int64_t *)c[9 + i].at;
     return true;
 }
 

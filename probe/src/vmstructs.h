@@ -68,6 +68,7 @@ struct vm {
     // Bytes that the newest collection left in eden, in the two survivor spaces, and in old space. NULL: not
     // counted, or there are regions.
     int64_t *perf_left[4];
+    int64_t *perf_unloaded[2]; // classes unloaded so far, and those of the archive; NULL: not known
     char *perf_cause, *perf_last_cause;
 };
 
