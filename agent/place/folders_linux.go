@@ -16,6 +16,9 @@ import (
 	"github.com/heapcam/heapcam/internal/procfs"
 )
 
+// rootsBase is the last folder for a ring that root makes: no other user can have taken a name in it.
+const rootsBase = "/run"
+
 var (
 	// libraryBases are the folders, as the JVM sees them, that the probe's library may be put into: the first that the
 	// JVM can load from.
@@ -78,6 +81,9 @@ func ringDirIn(j jvms.JVM, base, name string, stays bool) (RingDir, error) {
 	bases, ours := ringBases, fmt.Sprintf("/proc/%d/root", j.PID)
 	if r.sees(base) {
 		bases, ours = []string{base}, ""
+		if unix.Geteuid() == 0 && r.sees(rootsBase) {
+			bases = append(bases, rootsBase)
+		}
 	}
 	at := -1 // the base, for removing what is made in it
 	found, err := r.first(bases, true, func(base string, want folder) error {

@@ -198,7 +198,12 @@ func (d *daemon) folders() (err error) {
 		return fmt.Errorf("cannot create the folder of the socket: %w", err)
 	}
 	d.rings = filepath.Join(d.options.shmDir, ringFolder())
-	if err := place.OwnFolder(d.rings, os.Getuid()); err != nil {
+	err = place.OwnFolder(d.rings, os.Getuid())
+	if spare := spareRings(); err != nil && spare != "" && place.OwnFolder(spare, os.Getuid()) == nil {
+		ui.Fprintf(ui.Stderr, "heapcam: shared rings are in %s, since %s cannot be used: %v\n", spare, d.rings, err)
+		d.rings, err = spare, nil
+	}
+	if err != nil {
 		return fmt.Errorf("cannot create the folder %s for shared rings (--shm-dir must exist): %w", d.rings, err)
 	}
 	return nil

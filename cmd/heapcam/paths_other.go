@@ -51,5 +51,16 @@ func socketFolder(sock string) error {
 // ringFolder is the name of this user's folder for shared rings.
 func ringFolder() string { return "heapcam-" + strconv.Itoa(os.Getuid()) }
 
+// spareRings is where root's agent has its shared rings if another user has taken the usual name: in a folder that is
+// root's alone. "": nowhere.
+func spareRings() string {
+	if !privileged() {
+		return ""
+	}
+	dir := filepath.Dir(systemSocket)
+	_ = os.MkdirAll(dir, 0o755)
+	return filepath.Join(dir, "rings")
+}
+
 // privileged says whether the agent serves the whole host.
 func privileged() bool { return os.Getuid() == 0 }

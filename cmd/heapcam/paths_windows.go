@@ -38,6 +38,9 @@ func socketFolder(string) error { return nil }
 // ringFolder is the name of this user's folder for shared rings; the parent is the user's own.
 func ringFolder() string { return "heapcam-rings" }
 
+// spareRings is another folder for shared rings; "": there is none.
+func spareRings() string { return "" }
+
 // privileged says whether the agent serves the whole host: an administrator's, or the service.
 func privileged() bool { return windows.GetCurrentProcessToken().IsElevated() }
 

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -279,5 +280,31 @@ func TestNamespaces(t *testing.T) {
 			}
 		})
 	}
+	d.stop(t)
+}
+
+// TestTakenFolder: a user who takes the name of the folder for root's shared rings keeps root's agent from nothing.
+func TestTakenFolder(t *testing.T) {
+	needReader(t)
+	needRoot(t, "a folder that another user has taken")
+	const spare = "/run/heapcam/rings"
+	if _, err := os.Stat(spare); err == nil {
+		t.Skip("not run: an agent of this machine may use " + spare)
+	}
+	t.Cleanup(func() { os.RemoveAll(spare) })
+	d := newDaemon(t, "--max-trace-size", "64MiB", "--emergency", "off")
+	taken := filepath.Join(d.rings, "heapcam-0")
+	if err := errors.Join(os.Chmod(d.rings, 0o777|os.ModeSticky), os.Mkdir(taken, 0o700),
+		os.Chown(taken, 64124, 64124)); err != nil {
+		t.Fatal(err)
+	}
+	d.start(t)
+	if said := d.stderr.String(); !strings.Contains(said, "shared rings are in "+spare) {
+		t.Errorf("the agent: %s", said)
+	}
+	end := filepath.Join(t.TempDir(), "end")
+	p := program{major: 17, gc: "G1", heap: "64m", main: "Until", args: []string{end, "20000", "12"}}
+	r := p.plain(t)
+	recordedBy(t, d, r, child(t, r), end)
 	d.stop(t)
 }
