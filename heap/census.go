@@ -158,7 +158,7 @@ func (r *Census) slice(s *trace.Slice) (follows bool, find attach, err error) {
 }
 
 // site: only a Replay knows which objects still live.
-func (r *Census) site(e *trace.Epoch) { r.Unsure = r.Unsure || len(e.Sited) > 0 }
+func (r *Census) site(sited []trace.SitedAddr, _, _ uint64) { r.Unsure = r.Unsure || len(sited) > 0 }
 
 func (r *Census) resolve(_, _, _ uint64) bool { return true }
 

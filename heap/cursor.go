@@ -114,8 +114,8 @@ type model interface {
 	forget()
 	// resolve puts a sample on the object at addr; false if there is none.
 	resolve(addr, id, birth uint64) bool
-	// site attaches sites that the bytecode has told.
-	site(e *trace.Epoch)
+	// site attaches sites that the bytecode has told, after collection gc at a time.
+	site(sited []trace.SitedAddr, gc, time uint64)
 	// list replaces the state by a sync point's listing, if it has one, and gives what looks for the objects of the
 	// samples that it reports.
 	list(s *trace.Sync) (attach, error)
@@ -378,7 +378,7 @@ func (r *Cursor) epoch(b trace.Block) error {
 		}
 	}
 	if r.follows {
-		r.model.site(e)
+		r.model.site(e.Sited, e.Pause.GC, e.Pause.Start)
 	}
 	for _, id := range e.SampleDead {
 		r.Die(id)
@@ -473,7 +473,7 @@ func (r *Cursor) sync(b trace.Block) error {
 	r.Uncompacted = r.Uncompacted || s.Flags&trace.SyncUncompacted != 0
 	r.matcher.Eden, r.matcher.Swept, r.matcher.Regions = s.Flags&trace.SyncEdenListed != 0, false, s.Regions
 	r.Adopt(s.Samples, r.Site, find)
-	r.model.site(&trace.Epoch{})
+	r.model.site(s.Sited, s.GC, s.Time)
 	if c == nil && r.OnListing != nil {
 		r.OnListing(s.GC)
 	}

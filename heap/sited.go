@@ -5,22 +5,22 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// site puts what an epoch says of sites on the objects that have no sample, and forgets those of objects that died.
-func (r *Replay) site(e *trace.Epoch) {
+// site puts what an epoch or a listing says of sites on the objects that have no sample, and forgets those of objects that died.
+func (r *Replay) site(all []trace.SitedAddr, gc, time uint64) {
 	type sited struct{ addr, id uint64 }
 	var put []sited // behind all looks: a sample that was just put there has to be sorted in before the next look
-	for _, x := range e.Sited {
+	for _, x := range all {
 		o, ok := r.State.At(x.Addr)
 		switch {
 		case !ok && !r.listed.Unknown.Has(x.Addr):
 			r.fault("collection %d: a site is of an object at %d, where nothing stands", r.gc, x.Addr)
 		case ok && o.Sample == 0:
-			id := r.AddSited(uint64(o.Type), 8*o.Words, r.Symbols.Site(x.Frame), e.Pause.GC, e.Pause.Start)
+			id := r.AddSited(uint64(o.Type), 8*o.Words, r.Symbols.Site(x.Frame), gc, time)
 			put = append(put, sited{x.Addr, id})
 		}
 	}
 	for _, x := range put {
-		r.State.SetSample(x.addr, x.id, e.Pause.GC)
+		r.State.SetSample(x.addr, x.id, gc)
 	}
 	if !r.HasSited() {
 		return

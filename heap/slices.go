@@ -45,7 +45,7 @@ func (r *Cursor) slice(b trace.Block) error {
 	if s.Last() {
 		r.matcher.Swept = r.matcher.Swept && r.sweeps.Swept
 		r.Adopt(s.Samples, r.Site, find)
-		r.model.site(&trace.Epoch{})
+		r.model.site(s.Sited, s.GC, s.Time)
 		if c != nil {
 			c.Synced = true
 		}

@@ -22,6 +22,7 @@
 #define HC_FORMAT_REFSAMPLES 11     /* of REFS with HC_EV_REFSAMPLES */
 #define HC_FORMAT_RESOURCE 5        /* of META with process or resource */
 #define HC_FORMAT_SITED 8           /* of EPOCH with sited */
+#define HC_FORMAT_LISTED_SITES 12   /* of SYNC and SLICE with sited */
 #define HC_FORMAT_USES 9            /* of EPOCH with uses */
 #define HC_FORMAT_CANDIDATES 6      /* of DEFS with candidate or scanned */
 

@@ -162,9 +162,7 @@ func genEpoch(t *rapid.T) *Epoch {
 			genNum.Draw(t, "pauses"), genTime.Draw(t, "longest")}
 	}
 	e.Stops = list(t, "stops", func() Stop { return Stop{genTime.Draw(t, "stop"), genTime.Draw(t, "stopdur")} })
-	e.Sited = list(t, "sited", func() SitedAddr {
-		return SitedAddr{genAddr.Draw(t, "addr"), genID.Draw(t, "frame")}
-	})
+	e.Sited = genSited(t)
 	e.UseScope = rapid.StringMatching(`[a-z.+]{0,9}`).Draw(t, "usescope")
 	e.Uses = list(t, "uses", func() Use {
 		return Use{genSamp.Draw(t, "id"), genTime.Draw(t, "since"), genTime.Draw(t, "used"),
@@ -221,6 +219,10 @@ func genLive(t *rapid.T) []LiveSample {
 	})
 }
 
+func genSited(t *rapid.T) []SitedAddr {
+	return list(t, "sited", func() SitedAddr { return SitedAddr{genAddr.Draw(t, "addr"), genID.Draw(t, "frame")} })
+}
+
 func genSlice(t *rapid.T) *Slice {
 	return &Slice{
 		GC: genNum.Draw(t, "gc"), Ramp: rapid.Uint64Range(0, MaxCount).Draw(t, "ramp"),
@@ -230,7 +232,7 @@ func genSlice(t *rapid.T) *Slice {
 		Listed: genRanges(t, "listed"), Spaces: genSpaces(t), Regions: genRegions(t), Lists: genBlobs(t, "lists"),
 		Again: genBlobs(t, "again"), Samples: genLive(t),
 		SampleTypes: list(t, "types", func() uint64 { return genType.Draw(t, "type") }),
-		Objects:     genNum.Draw(t, "objects"), Bytes: genSize.Draw(t, "bytes"),
+		Objects:     genNum.Draw(t, "objects"), Bytes: genSize.Draw(t, "bytes"), Sited: genSited(t),
 	}
 }
 
@@ -260,6 +262,7 @@ func genSync(t *rapid.T) *Sync {
 			return Watching{genSamp.Draw(t, "id"), genType.Draw(t, "type"), rapid.Uint64Range(1, MaxCount).Draw(t,
 				"chances"), rapid.Bool().Draw(t, "survived")}
 		}),
+		Sited: genSited(t),
 	}
 }
 

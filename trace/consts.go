@@ -2,7 +2,7 @@ package trace
 
 // Versions.
 const (
-	FormatVersion      = 11 // of blocks: the newest that this program reads
+	FormatVersion      = 12 // of blocks: the newest that this program reads
 	ProbeFormatVersion = 1  // of a probe's blocks, but for the next three
 	RefsFormatVersion  = 4  // of REFS
 	SliceFormatVersion = 3  // of SLICE, and of EPOCH with events of version 3
@@ -13,6 +13,7 @@ const (
 	UsesVersion        = 9  // of EPOCH with `uses`
 	KilledVersion      = 10 // of META with `killed`
 	RefSamplesVersion  = 11 // of REFS with `refsamples`
+	ListedSitesVersion = 12 // of SYNC and SLICE with `sited`
 	// ConcurrentVersion is that of a probe's blocks, and of META, where objects have no addresses (Concurrent).
 	ConcurrentVersion = 3
 	ABIVersion        = 2 // of the shared ring's header

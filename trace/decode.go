@@ -306,6 +306,10 @@ func DecodeSlice(b Block) (*Slice, error) {
 			return "", readRecords(r.text[0], r.ev, func(rec *record) {
 				s.SampleTypes = append(s.SampleTypes, rec[0])
 			})
+		case TagSited:
+			return "", readRecords(r.text[0], r.ev, func(rec *record) {
+				s.Sited = append(s.Sited, SitedAddr{rec[0], rec[1]})
+			})
 		case TagTotal:
 			s.Objects, s.Bytes = n[0], n[1]
 			if totals++; totals > 1 {
@@ -343,6 +347,10 @@ func DecodeSync(b Block) (*Sync, error) {
 		case TagWatching:
 			return "", readRecords(r.text[0], r.ev, func(rec *record) {
 				s.Watching = append(s.Watching, Watching{rec[0], rec[1], rec[2], rec[3] != 0})
+			})
+		case TagSited:
+			return "", readRecords(r.text[0], r.ev, func(rec *record) {
+				s.Sited = append(s.Sited, SitedAddr{rec[0], rec[1]})
 			})
 		case TagTotal:
 			s.Objects, s.Bytes = n[0], n[1]

@@ -160,10 +160,7 @@ func EncodeEpoch(e *Epoch) Block {
 	}
 	out := newer(block(KindEpoch, b), len(b) > n)
 	if len(e.Sited) > 0 {
-		out.Payload = putRecords(out.Payload, TagSited, len(e.Sited), func(i int) record {
-			return record{e.Sited[i].Addr, e.Sited[i].Frame}
-		})
-		out.Version = SitedVersion
+		out.Payload, out.Version = putSited(out.Payload, e.Sited), SitedVersion
 	}
 	if len(e.Uses) > 0 {
 		out.Payload = putRecords(out.Payload, TagUses, len(e.Uses), func(i int) record {
@@ -207,7 +204,19 @@ func EncodeSlice(s *Slice) Block {
 	b = putLive(b, s.Samples)
 	b = putRecords(b, TagSampleTypes, len(s.SampleTypes), func(i int) record { return record{s.SampleTypes[i]} })
 	b = put(b, TagTotal, []uint64{s.Objects, s.Bytes})
-	return block(KindSlice, b)
+	return listedSites(block(KindSlice, b), s.Sited)
+}
+
+// listedSites appends the sites of a listing to its block.
+func listedSites(b Block, all []SitedAddr) Block {
+	if len(all) > 0 {
+		b.Payload, b.Version = putSited(b.Payload, all), ListedSitesVersion
+	}
+	return b
+}
+
+func putSited(b []byte, all []SitedAddr) []byte {
+	return putRecords(b, TagSited, len(all), func(i int) record { return record{all[i].Addr, all[i].Frame} })
 }
 
 func putRanges(b []byte, tag Tag, all []Range) []byte {
@@ -238,7 +247,7 @@ func EncodeSync(s *Sync) Block {
 		}
 		return record{w.ID, w.Type, w.Chances, alive}
 	})
-	return newer(block(KindSync, b), len(s.Watching) > 0)
+	return listedSites(newer(block(KindSync, b), len(s.Watching) > 0), s.Sited)
 }
 
 // EncodeGap is the inverse of DecodeGap.

@@ -238,8 +238,8 @@ var blockSpecs = []BlockSpec{
 	{KindEpoch, "EPOCH", []Tag{TagPause, TagSpace, TagRegions, TagAllocs, TagMoves, TagBirths, TagFreed, TagResolved,
 		TagSampleDead, TagCensus, TagLost, TagCleared, TagUnknown, TagUncounted, TagCycle, TagStops, TagSurvived,
 		TagUnwatched, TagSited, TagUses, TagUseScope}, false},
-	{KindSync, "SYNC", []Tag{TagSyncPoint, TagSpace, TagRegions, TagList, TagLiveSamples, TagTotal, TagWatching},
-		false},
+	{KindSync, "SYNC", []Tag{TagSyncPoint, TagSpace, TagRegions, TagList, TagLiveSamples, TagTotal, TagWatching,
+		TagSited}, false},
 	{KindGap, "GAP", []Tag{TagGap}, false},
 	{KindEnd, "END", []Tag{TagEnd}, false},
 	{KindSummary, "SUMMARY", []Tag{TagCovered, TagCollection, TagTypeSum, TagSiteSum}, false},
@@ -248,7 +248,7 @@ var blockSpecs = []BlockSpec{
 		TagRefList, TagRefSlots, TagRefColumns,
 		TagRefSamples}, false},
 	{KindSlice, "SLICE", []Tag{TagSlice, TagPending, TagListed, TagSpace, TagRegions, TagList, TagAgain, TagLiveSamples,
-		TagSampleTypes, TagTotal}, false},
+		TagSampleTypes, TagTotal, TagSited}, false},
 }
 
 var events = []Event{

@@ -237,6 +237,7 @@ type Slice struct {
 	Samples                    []LiveSample // of the last one
 	SampleTypes                []uint64     // of the objects of Samples, in their order
 	Objects, Bytes             uint64       // in Lists and Again
+	Sited                      []SitedAddr  // of the last one: sites of what is outside of eden, by the bytecode
 }
 
 // First says that reading can start at this slice.
@@ -261,7 +262,8 @@ type Sync struct {
 	Lists                          [][]byte
 	Samples                        []LiveSample
 	Objects, Bytes                 uint64
-	Watching                       []Watching // of Samples; objects have no address then
+	Watching                       []Watching  // of Samples; objects have no address then
+	Sited                          []SitedAddr // sites of what is listed outside of eden, by the bytecode
 }
 
 // Watching is a sample that the probe watches. Chances: see Sample. Survived: it is proven to have outlived garbage.

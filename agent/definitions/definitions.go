@@ -383,10 +383,13 @@ func (d *Tables) All() trace.Defs {
 // AnyUnloaded says that Forget may have something to drop.
 func (d *Tables) AnyUnloaded() bool { return len(d.unloaded.types)+len(d.unloaded.loaders) > 0 }
 
-// Listed returns what the live samples of a listing refer to and the present file lacks.
-func (d *Tables) Listed(live []trace.LiveSample) (need trace.Defs) {
+// Listed returns what the live samples and the sites of a listing refer to and the present file lacks.
+func (d *Tables) Listed(live []trace.LiveSample, sited []trace.SitedAddr) (need trace.Defs) {
 	for i := range live {
 		d.Need(&need, live[i].Frame, live[i].Thread)
+	}
+	for i := range sited {
+		d.Need(&need, sited[i].Frame, 0)
 	}
 	return need
 }

@@ -154,11 +154,7 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	s.status.Pauses.paused(e)
 	s.stamp(p.Start + p.Dur)
 	if len(e.Sited) > 0 {
-		var need trace.Defs
-		for _, x := range e.Sited {
-			s.defs.Need(&need, x.Frame, 0)
-		}
-		s.out.pushDefs(need)
+		s.out.pushDefs(s.defs.Listed(nil, e.Sited))
 	}
 	s.out.collection(p.GC)
 	s.recordGaps(s.losses.before(p.GC, h, s.in.time))
@@ -216,7 +212,7 @@ func (s *Session) sync(b trace.Block, y *trace.Sync, start uint64) {
 		s.heap.view.sync(y)
 		s.summarize(y, start)
 		s.listing(y)
-		s.begin(&listing{block: b, samples: y.Samples, flags: ringstore.FlagListing})
+		s.begin(&listing{block: b, samples: y.Samples, sited: y.Sited, flags: ringstore.FlagListing})
 	case !s.syncs.admits(y, b.Size()):
 		s.skipListing(y)
 	default:
@@ -237,7 +233,7 @@ func (s *Session) appendListing(b trace.Block, y *trace.Sync) {
 	s.listing(y)
 	s.out.info.Flags |= ringstore.FlagListing
 	if s.in.known {
-		s.out.pushDefs(s.defs.Listed(y.Samples))
+		s.out.pushDefs(s.defs.Listed(y.Samples, y.Sited))
 	}
 	s.out.pass(b)
 	stored := s.flush()

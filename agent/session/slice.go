@@ -30,12 +30,12 @@ func (s *Session) slice(b trace.Block, y *trace.Slice, start uint64) {
 		s.summarize(nil, start)
 		s.out.info.FirstGC, s.out.info.LastGC = y.GC, y.GC
 		s.stamp(y.Time)
-		s.begin(&listing{block: b, samples: y.Samples, flags: flags, slice: y})
+		s.begin(&listing{block: b, samples: y.Samples, sited: y.Sited, flags: flags, slice: y})
 		return
 	}
 	s.out.info.Flags |= flags
 	if s.in.known && y.Last() {
-		s.out.pushDefs(s.defs.Listed(y.Samples))
+		s.out.pushDefs(s.defs.Listed(y.Samples, y.Sited))
 	}
 	s.out.push(b)
 	if !s.flush() {

@@ -123,6 +123,7 @@ func (w *writer) clear() {
 type listing struct {
 	block   trace.Block
 	samples []trace.LiveSample
+	sited   []trace.SitedAddr
 	flags   uint16       // of its frame
 	slice   *trace.Slice // nil: a whole one
 }
@@ -143,7 +144,7 @@ func (s *Session) begin(y *listing) {
 	}
 	flags := uint16(ringstore.FlagDefs)
 	if y != nil {
-		head = appendDefs(head, s.defs.Listed(y.samples))
+		head = appendDefs(head, s.defs.Listed(y.samples, y.sited))
 		head = trace.AppendBlock(head, y.block)
 		flags |= y.flags
 	}

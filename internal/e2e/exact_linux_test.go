@@ -33,8 +33,14 @@ func TestExactSites(t *testing.T) {
 				t.Errorf("%d right and %d wrong of %d", right, wrong, all)
 			}
 			// The first file is gone, so reading has begun at a sync point.
-			if files, _ := filepath.Glob(filepath.Join(r.recorded(t).dir, "00000001.hcr")); len(files) > 0 {
+			dir := r.recorded(t).dir
+			if files, _ := filepath.Glob(filepath.Join(dir, "00000001.hcr")); len(files) > 0 {
 				t.Error("the ring has not rotated")
+			}
+			right, wrong, all = exactSites(t, dir, "--at", "first") // at the sync point itself
+			t.Logf("at the sync point: %d of %d right, %d wrong", right, all, wrong)
+			if wrong > 0 || right < all/3 {
+				t.Errorf("at the sync point %d right and %d wrong of %d", right, wrong, all)
 			}
 		})
 	}
@@ -221,8 +227,9 @@ func nodeSites(t *testing.T, dir string) (loop, never uint64) {
 	return loop, never
 }
 
-// exactSites counts the arrays that live at the end by whether they have the site of their length.
-func exactSites(t *testing.T, dir string) (right, wrong, all uint64) {
+// exactSites counts the arrays that live at the end, or at the collection that flags say, by whether they have the site
+// of their length.
+func exactSites(t *testing.T, dir string, flags ...string) (right, wrong, all uint64) {
 	t.Helper()
 	type group struct {
 		Name     string  `json:"key"`
@@ -233,7 +240,7 @@ func exactSites(t *testing.T, dir string) (right, wrong, all uint64) {
 	var g struct {
 		Tree group `json:"tree"`
 	}
-	heapcamJSON(t, &g, "group", "--by", "length,site(1)", dir)
+	heapcamJSON(t, &g, append([]string{"group", "--by", "length,site(1)", dir}, flags...)...)
 	for _, l := range g.Tree.Children {
 		n, err := strconv.Atoi(strings.ReplaceAll(l.Name, ",", ""))
 		if err != nil || n < 20 || n > 31 {

@@ -274,7 +274,7 @@ static bool put_slice(struct finish *f) {
         return true;
     }
     struct enc epoch = f->e;
-    struct slice s = {&maps, f->epoch, now + may, f->reason, f->with_eden};
+    struct slice s = {&maps, f->epoch, now + may, f->reason, f->with_eden, f->kind};
     ramp_put_slice(&f->e, &s);
     if (f->e.over && f->reason) {
         ask_again(f);
@@ -295,8 +295,8 @@ static void put_listing(struct finish *f) {
     uint64_t now = now_ns(), slice = piece ? 0 : budget_slice(now - start_time);
     uint64_t most = slice ? slice : budget_whole(), until = most ? now + most : 0;
     uint64_t other = budgeted ? f->begin + f->may : storm && !walk ? storm_ends(f->begin) : 0;
-    struct listing l = {&maps, f->epoch, f->reason, f->with_eden, f->depth, until, other && (!until || other < until)};
-    if (l.sooner) l.until = other;
+    struct listing l = {&maps, f->epoch, f->reason, f->kind, f->with_eden, f->depth, until, false};
+    if (other && (!until || other < until)) l.until = other, l.sooner = true;
     if (f->depth != HC_DEPTH_SAMPLES && !ramp_allowed() && budget_listing_too_long(true, bytes))
         f->e.over = true; // the next pause is recorded at depth samples
     else
@@ -427,7 +427,7 @@ static void finish(int pause, int forced) {
     bool fault = record_guarded(&f);
     note_outcome(&f, fault);
     note_cost(&f);
-    shadow_next(fault || kind_evacuates(f.kind) || f.kind == HC_PAUSE_FULL);
+    shadow_next(fault || f.flags & HC_PF_MISSED || kind_evacuates(f.kind) || f.kind == HC_PAUSE_FULL);
     depth_set_next(f.cut, f.cut_to);
     if (!gave_up && !guarded(finish_publish, NULL)) ring_broken();
 }

@@ -58,9 +58,8 @@ void finish_commit(struct finish *f) {
     ring_publish_in_pause(); // the counters first: who sees the epoch has them
     bool lost = opt.lose && f->epoch > opt.lose && f->epoch % opt.lose + 3 >= opt.lose;
     f->committed = !lost && f->fits && (f->to_ring ? ring_commit(&f->e, true) : reserve_commit(&f->e));
-    // Who begins to read at this listing, or lacks this epoch, knows no site yet.
-    if (f->reason || ramp_open() || listing_open || !f->committed) shadow_listed();
-    listing_open = ramp_open();
+    bool told = shadow_committed(f->committed, f->reason || ramp_open() || listing_open);
+    listing_open = ramp_open() && !told;
     if (!f->to_ring) return;
     defs_committed(f->committed), samples_committed(f->committed);
     uses_committed(f->committed && !f->reason); // a file that begins with this sync point lacks what is before it

@@ -7,10 +7,12 @@
 #include "heapwalk.h"
 #include "marks.h"
 #include "os.h"
+#include "pause.h"
 #include "ramp.h"
 #include "recording.h"
 #include "ring.h"
 #include "samples.h"
+#include "shadow.h"
 
 static void list_all(struct enc *e, const struct listing *l) {
     struct listing_cost c = {.began = now_ns(), .sooner = l->sooner};
@@ -42,6 +44,8 @@ void listing_put(struct enc *e, const struct listing *l) {
     }
     heapmap()->put_spaces(e, l->maps);
     samples_live(e, &l->maps->finish);
+    if (l->depth != HC_DEPTH_SAMPLES && !pause_missed())
+        shadow_put_listed(e, at, &l->maps->finish, l->kind, l->until);
     put8(e, HC_EV_SYNCPOINT);
     put_u(e, l->epoch);
     put_u(e, (uint64_t)l->reason);
@@ -50,7 +54,9 @@ void listing_put(struct enc *e, const struct listing *l) {
     put_u(e, begin - probe_epoch_ns);
     put_u(e, now_ns() - begin);
     block_end(e, at);
-    if (!e->over)
+    if (e->over)
+        shadow_untold();
+    else
         atomic_store_explicit(ring64(HC_RING_OFF_LAST_SYNC_BYTES), (uint64_t)(e->p - from), memory_order_relaxed);
 }
 

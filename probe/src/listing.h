@@ -13,6 +13,7 @@ struct listing {
     struct heapmaps *maps;
     uint64_t epoch;
     int reason;     // HC_SYNC_*
+    int kind;       // of the pause, HC_PAUSE_*
     bool with_eden; // of collectors without regions
     uint32_t depth; // at depth samples no object is listed
     uint64_t until; // when it is aborted, 0: never

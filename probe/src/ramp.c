@@ -10,6 +10,7 @@
 #include "recording.h"
 #include "ring.h"
 #include "samples.h"
+#include "shadow.h"
 
 struct ramp {
     uint64_t number, slices;
@@ -22,13 +23,13 @@ static PER_RECORDING bool listed;      // there is
 static PER_RECORDING uint64_t since;   // epoch that was committed last
 static PER_RECORDING bool behind;
 static PER_RECORDING bool stores; // the agent that was seen last stores slices
-static PER_RECORDING struct part part; // its ranges have room for any slice
+static PER_RECORDING struct part spare; // its ranges have room for any slice
 
 static const struct ramp_parts *parts(void) { return vm_has_regions() ? &ramp_g1 : &ramp_linear; }
 
 bool ramp_init(void) {
     if (vm_has_no_addresses()) return true;
-    return parts()->init(&part.most) && (part.done = memory(part.most * sizeof *part.done));
+    return parts()->init(&spare.most) && (spare.done = memory(spare.most * sizeof *spare.done));
 }
 
 bool ramp_allowed(void) {
@@ -105,7 +106,7 @@ static void put_listed(struct enc *e, const struct part *p) {
 enum { TAIL = 16 << 10 };
 static bool leave_room(struct enc *e) {
     uint64_t left = (uint64_t)(e->end - e->p);
-    uint64_t rest = TAIL + 16 * (uint64_t)part.most + atomic_load_explicit(&largest_epoch, memory_order_relaxed);
+    uint64_t rest = TAIL + 16 * (uint64_t)spare.most + atomic_load_explicit(&largest_epoch, memory_order_relaxed);
     if (left < 4 * TAIL) return false;
     e->end -= rest < left / 2 ? rest : left / 2;
     return true;
@@ -114,7 +115,7 @@ static bool leave_room(struct enc *e) {
 void ramp_put_slice(struct enc *e, const struct slice *s) {
     uint64_t began = now_ns(), cpu = cpu_ns();
     struct heapmap *m = &s->maps->finish;
-    struct part p = {.done = part.done, .most = part.most};
+    struct part p = {.done = spare.done, .most = spare.most};
     next = now;
     if (s->reason) {
         next = (struct ramp){.number = now.number + 1, .follows = true, .open = true};
@@ -142,7 +143,7 @@ void ramp_put_slice(struct enc *e, const struct slice *s) {
     // The samples take time, too: they have the second half of the budget, or the next pause.
     uint64_t left = parts()->left(m, false), half = began + (s->until - began) / 2;
     bool last = !left && (!bytes || now_ns() < half);
-    if (last) samples_live_typed(e, m), next.open = false;
+    if (last) samples_live_typed(e, m), shadow_put_listed(e, at, m, s->kind, s->until), next.open = false;
     put8(e, HC_EV_SLICE);
     put_u(e, s->epoch);
     put_u(e, next.number);
@@ -156,6 +157,7 @@ void ramp_put_slice(struct enc *e, const struct slice *s) {
     put_u(e, now_ns() - began);
     block_end(e, at);
     listed = !e->over;
+    if (!listed) shadow_untold();
 }
 
 void ramp_finish(const struct heapmaps *m, uint64_t epoch, bool committed) {

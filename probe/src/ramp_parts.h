@@ -16,6 +16,7 @@ struct slice {
     uint64_t epoch, until; // until: now_ns() at which it ends
     int reason;            // HC_SYNC_*: a new ramp begins; 0: the present one continues
     bool with_eden;        // survivor space may hold what has no header yet
+    int kind;              // of the pause, HC_PAUSE_*
 };
 
 struct range {

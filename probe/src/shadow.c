@@ -31,9 +31,14 @@ static uint32_t before;
 static PER_RECORDING uint32_t *kept;
 enum { KEPT_HALF = 1u << 31 };
 static PER_RECORDING uint8_t *keeps; // by region or space: some may stand there
-static PER_RECORDING bool repeat; // there was a sync point: who begins to read there knows no site
-static PER_RECORDING uint64_t resume; // where an epoch had no more room for these
-static PER_RECORDING uint32_t resume_area;
+static PER_RECORDING bool repeat; // who begins to read at the newest sync point does not know all sites
+static PER_RECORDING bool told;   // the sync point of this pause has them all
+// Where an epoch or a sync point had no more room for these.
+struct place {
+    uint64_t at;
+    uint32_t area;
+};
+static PER_RECORDING struct place resume;
 static PER_RECORDING struct named {
     uint32_t id, hash, kinds; // kinds: bits by made_kind
 } *named; // by TSLOT: hashes of names of types
@@ -127,6 +132,7 @@ struct sited {
     bool each; // the survivors of this pause are written by themselves, not with all others
     uint64_t addr, records;
     uint64_t marked, mistyped;
+    uint64_t until; // when no more of what is kept is written; 0: never
 };
 
 // ---- sites of objects that have left eden --------------------------------------------------------
@@ -179,15 +185,16 @@ static bool holds_kept(const struct heapmap *m, uint32_t i) {
     return m->area[i].kind == HC_SPACE_SURVIVOR || m->area[i].kind == HC_SPACE_OLD;
 }
 
-// false: there is no room for more in this epoch; the next one goes on there.
-static bool put_kept(struct sited *s, uint64_t lo, uint64_t hi) {
+// false: there is no room or no time for more; the next epoch goes on there.
+static bool put_kept(struct sited *s, struct place *from, uint64_t lo, uint64_t hi) {
     struct enc *e = s->e;
-    const uint8_t *const limit = e->p + (e->end - e->p) / 2; // the rest of the epoch needs room, too
+    const uint8_t *const limit = e->p + (e->end - e->p) / 2; // the rest of the block needs room, too
     const bool dug = graves_at(lo);
-    if (resume >= lo && resume < hi) lo = resume;
+    if (from->at >= lo && from->at < hi) lo = from->at;
     for (uint64_t a = next_kept(lo, hi); a < hi; a = next_kept(a + 8, hi)) {
-        if (e->p + TOKEN >= limit || s->records == HC_MAX_RECORDS) {
-            resume = a;
+        if (e->p + TOKEN >= limit || s->records == HC_MAX_RECORDS ||
+            (s->until && s->records % 1024 == 1023 && now_ns() > s->until)) {
+            from->at = a;
             return false;
         }
         const uint64_t mark = rd64((void *)a);
@@ -203,13 +210,30 @@ static bool put_kept(struct sited *s, uint64_t lo, uint64_t hi) {
     return true;
 }
 
-// Repeats the sites of what is outside of eden, as far as there is room.
-static void put_all_kept(struct sited *s, const struct heapmap *m) {
-    uint32_t i = resume_area;
-    for (; i < m->n; resume = 0, i++)
-        if (holds_kept(m, i) && !put_kept(s, m->area[i].bottom, m->area[i].top)) break;
-    repeat = i < m->n;
-    resume_area = repeat ? i : 0;
+// Writes the sites of what is outside of eden. Returns whether all are written; else *from says where to go on.
+static bool put_all_kept(struct sited *s, struct place *from, const struct heapmap *m) {
+    for (; from->area < m->n; from->at = 0, from->area++) {
+        const struct area *a = &m->area[from->area];
+        if (holds_kept(m, from->area) && !put_kept(s, from, a->bottom, a->top)) return false;
+    }
+    *from = (struct place){0, 0};
+    return true;
+}
+
+void shadow_put_listed(struct enc *e, uint8_t *block, const struct heapmap *m, int kind, uint64_t until) {
+    const bool moved = kind_evacuates(kind) || kind == HC_PAUSE_FULL;
+    if (!shadow_is_on() || e->over || (moved && !walked)) return;
+    const struct enc without = *e;
+    struct sited s = {.e = e, .until = until};
+    struct place all = {0, 0};
+    uint8_t *at = blob_begin(e, HC_EV_SITED);
+    if (e->over) {
+        *e = without;
+        return;
+    }
+    told = put_all_kept(&s, &all, m);
+    blob_end(e, at);
+    block[HC_BLOCK_OFF_VERSION] = HC_FORMAT_LISTED_SITES;
 }
 
 // ---- eden ----------------------------------------------------------------------------------------
@@ -318,33 +342,46 @@ static void move_kept(const struct heapmaps *m) {
     }
 }
 
+// The next epoch has all sites.
+static void tell_all(void) { repeat = true, resume = (struct place){0, 0}; }
+
 void shadow_put(struct enc *e, const struct heapmaps *m) {
     if (!shadow_is_on() || e->over) return;
     struct sited s = {.e = e};
     move_kept(m);
-    if (lost && stamps_are_on()) restore(&m->finish), shadow_listed();
+    if (lost && stamps_are_on()) restore(&m->finish), tell_all();
     lost = false;
-    s.each = !repeat || resume || resume_area;
+    s.each = !repeat || resume.at || resume.area;
     uint8_t *at = blob_begin(e, HC_EV_SITED);
     if (e->over) return;
     walk_eden(&s, m);
     for (uint32_t i = 0; i < m->finish.n; i++)
         if (holds_kept(&m->finish, i)) keeps[i] = 1;
-    if (repeat) put_all_kept(&s, &m->finish);
+    if (repeat) repeat = !put_all_kept(&s, &resume, &m->finish);
     blob_end(e, at);
 }
 
 void shadow_keep(const struct heapmaps *m) {
     if (!shadow_is_on()) return;
     struct sited s = {.e = NULL};
-    shadow_listed();
+    tell_all();
     move_kept(m);
     walk_eden(&s, m);
     for (uint32_t i = 0; i < m->finish.n; i++)
         if (holds_kept(&m->finish, i)) keeps[i] = 1;
 }
 
-void shadow_listed(void) { repeat = true, resume = resume_area = 0; }
+void shadow_untold(void) { told = false; }
+
+bool shadow_committed(bool committed, bool sync) {
+    const bool all = committed && sync && told;
+    told = false;
+    if (all)
+        repeat = false;
+    else if (sync || !committed)
+        tell_all();
+    return all;
+}
 
 void shadow_next(bool eden_emptied) {
     const bool was = walked;
