@@ -91,8 +91,10 @@ type Report struct {
 	// Ending is none (no end marker), jvm (the JVM ended), detached, or stopped (by the probe).
 	Ending Ending `json:"ending"`
 	// Over: there is no end marker, but on this machine the JVM surely runs no more.
-	Over bool   `json:"-"`
-	End  string `json:"end"` // how the recording ends, for people
+	Over bool `json:"-"`
+	// ByRun: `heapcam run` records it now.
+	ByRun bool   `json:"-"`
+	End   string `json:"end"` // how the recording ends, for people
 	// what the kernel killed for want of memory shortly before the JVM was found ended; absent: nothing that is known
 	Killed    *Killed `json:"killed,omitempty"`
 	FirstLook ui.Flow `json:"look_first"` // the headline of `heapcam leaks`

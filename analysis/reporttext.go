@@ -169,8 +169,15 @@ func (rep *Report) ramp() ui.Flow {
 
 // missing says what is not in the recording.
 func (rep *Report) missing() ui.Flow {
-	return collection.Gone{Epochs: rep.LostEpochs, Samples: rep.LostSamples, States: uint64(rep.UnknownGCs),
+	t := collection.Gone{Epochs: rep.LostEpochs, Samples: rep.LostSamples, States: uint64(rep.UnknownGCs),
 		Damaged: uint64(len(rep.Damage))}.Text()
+	_, last := rep.known()
+	if i := slices.IndexFunc(rep.Collections, func(c CollectionRow) bool { return c.GC > last && last > 0 && !c.Partial }); i >= 0 {
+		c := &rep.Collections[i]
+		t += ui.Flowf(". It is unknown from collection %d on, %s: `heapcam cost` says what changed there", c.GC,
+			ui.Flow(ui.Time(c.Time)))
+	}
+	return t
 }
 
 // writeGrown prints which classes and sites grew most, and which sites have most.
@@ -273,7 +280,7 @@ func (rep *Report) writeLeaks(w io.Writer) {
 		ui.Fprintf(w, "  and %d more: see heapcam leaks\n", n-3)
 	}
 	if rep.Verdicts[0].Kind == leak.KindSuspect {
-		ui.Paragraph(w, "", 2, leak.Settle(rep.Verdicts, rep.Ending == EndingJVM || rep.Over))
+		ui.Paragraph(w, "", 2, leak.Settle(rep.Verdicts, rep.Ending == EndingJVM || rep.Over, rep.ByRun))
 	}
 }
 

@@ -33,6 +33,8 @@ const (
 	// roomAgain is the time from a request for which the probe had too little memory to the next one, for which it has
 	// more; so many times in a row at most.
 	roomAgain, lackedMost = 2 * time.Second, 2
+	// abortedAgain is how many times as long as a listing that was aborted stopped the JVM the next try waits.
+	abortedAgain = 100
 )
 
 // incident is one that waits for its listings.
@@ -52,6 +54,7 @@ type unasked struct {
 	ticket   uint32                        // of the newest request
 	answered bool                          // the newest has been, by
 	newest   ringstore.Listed              // this
+	stopped  time.Duration                 // for so long it stopped the JVM
 	at       map[ringstore.Cause]time.Time // when one was asked for each cause
 
 	every     time.Duration // Limits.ReferencesInterval
@@ -100,7 +103,7 @@ func (u *unasked) answer(ticket uint32, a answer) {
 		return
 	}
 	if u.ticket != 0 && u.ticket <= ticket {
-		u.answered, u.newest = true, x
+		u.answered, u.newest, u.stopped = true, x, time.Duration(a.got.StopNS)
 	}
 	if ticket == u.scheduled {
 		u.spent += a.got.StopNS
@@ -246,7 +249,7 @@ func (s *Session) schedule(now time.Time, every time.Duration) {
 	case u.ticket == u.scheduled && u.answered && u.newest.Why != "":
 		again := u.asked.Add(max(every/8, refusedAgain))
 		if every < 0 { // of an interval that grows: an eighth of what it is now
-			again = u.asked.Add(u.asked.Sub(s.in.began) / 8)
+			again = u.asked.Add(max(u.asked.Sub(s.in.began)/8, abortedAgain*u.stopped))
 		}
 		if again.Before(u.next) {
 			u.next = again

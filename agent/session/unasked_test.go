@@ -218,3 +218,19 @@ func TestLackedRoomAgain(t *testing.T) {
 		t.Errorf("%d lacked room after one was taken", u.lacked)
 	}
 }
+
+// TestAbortedAgain: the longer a listing stopped the JVM for nothing, the longer the next one waits.
+func TestAbortedAgain(t *testing.T) {
+	began := time.Unix(1e9, 0)
+	for stop, want := range map[time.Duration]time.Duration{0: 5 * time.Second, 250 * time.Millisecond: 25 * time.Second} {
+		s := &Session{in: stream{began: began}}
+		u := &s.refs.unasked
+		asked := began.Add(40 * time.Second)
+		u.ticket, u.scheduled, u.asked, u.next = 1, 1, asked, began.Add(time.Hour)
+		u.answer(1, answer{got: References{StopNS: uint64(stop)}, err: &RefusedError{Why: "it was aborted"}})
+		s.schedule(asked, -1)
+		if got := u.next.Sub(asked); got != want {
+			t.Errorf("after a stop of %v the next try comes %v later, want %v", stop, got, want)
+		}
+	}
+}

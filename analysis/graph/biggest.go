@@ -6,16 +6,35 @@ import (
 )
 
 // Biggest gives the n objects that retain most, the largest first. An object whose dominator is among them as well
-// counts like any other.
+// counts like any other, but for those that only repeat what is above them: the elements of a linked list, each of
+// which retains nearly all that the one before it does.
 func (g *Graph) Biggest(n int) []int {
-	return g.largest(n, g.size)
+	return g.largest(n, g.size, g.repeats)
+}
+
+// repeatsWithin is how many objects above it an element of a list may repeat: a list may have entries in between.
+const repeatsWithin = 3
+
+// repeats says whether the object of node v is one of a shape that stands close above it too, and retains most of what
+// that retains.
+func (g *Graph) repeats(v uint32) bool {
+	code, up := g.L.Code[g.vertex[v]], v
+	for range repeatsWithin {
+		if up = g.idom[up]; up == 0 {
+			return false
+		}
+		if g.L.Code[g.vertex[up]] == code {
+			return float64(g.size[v]) >= mostly*float64(g.size[up])
+		}
+	}
+	return false
 }
 
 // Drops gives the n objects that retain most beside the largest part that one other object dominates: what they hold is
 // held by many objects below them. The largest is first.
 func (g *Graph) Drops(n int) []int {
 	drop := g.drops()
-	return g.largest(n, drop)
+	return g.largest(n, drop, nil)
 }
 
 // Drop gives the bytes that objects retain with themselves, but for what the largest object below them retains.
@@ -42,11 +61,14 @@ func (g *Graph) drops() []uint32 {
 	return most
 }
 
-// largest gives the objects of the n nodes with the largest sizes.
-func (g *Graph) largest(n int, sizes []uint32) []int {
+// largest gives the objects of the n nodes with the largest sizes that are not to be left out.
+func (g *Graph) largest(n int, sizes []uint32, leaveOut func(uint32) bool) []int {
 	var top []uint32 // nodes, the smallest first: as a sorted list, for n is small
 	for v := 1; v < len(sizes); v++ {
 		if len(top) == n && (n == 0 || sizes[v] <= sizes[top[0]]) {
+			continue
+		}
+		if leaveOut != nil && leaveOut(uint32(v)) {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(top, sizes[v], func(t, size uint32) int {

@@ -165,6 +165,7 @@ type Report struct {
 	note     ui.Flow
 	lostMany bool
 	ended    bool   // the JVM has
+	byRun    bool   // `heapcam run` records it now
 	interval uint64 // of sampling: the mean, or that at the end if it is smaller
 }
 
@@ -219,6 +220,8 @@ type Options struct {
 	Alive func(gc uint64) []heap.Count
 	// Over says of a JVM, by its pid, whether it surely runs no more, although the recording has no end. It may be nil.
 	Over func(pid uint64) bool
+	// ByRun says whether `heapcam run` records it now. It may be nil.
+	ByRun func() bool
 	// Unreached gives the ids of the samples that the reference listing after a collection did not reach: those are
 	// dead. nil: there is none that says it. at is when it was taken, in seconds of the stream. The function may be
 	// nil, too.
@@ -266,6 +269,7 @@ func (h *detector) Report(r *heap.Cursor) *Report {
 	if n := len(h.Times); n > 0 {
 		l.Window = h.Times[n-1] - h.From
 	}
+	l.byRun = h.ByRun != nil && h.ByRun()
 	if l.ended = h.over(r); r.End != nil {
 		h.until = float64(r.End.Time) / 1e9
 	}

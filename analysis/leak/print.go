@@ -123,9 +123,34 @@ func (l *Report) found() ui.Flow {
 	s += ui.Flowf(" in %s and %s.", ui.Flow(ui.Seconds(l.Window)),
 		ui.Flow(ui.Plural(uint64(l.Collections), "collection")))
 	if leaks == 0 {
-		s += " " + Settle(l.Verdicts, l.ended)
+		s += " " + Settle(l.Verdicts, l.ended, l.byRun)
 	}
 	return s
+}
+
+// Settle says what settles suspects, of a JVM that has ended or not; byRun: `heapcam run` records it.
+func Settle(all []Verdict, ended, byRun bool) ui.Flow {
+	if !slices.ContainsFunc(all, func(v Verdict) bool { return v.evicts == "" }) {
+		return "To settle it, record for longer, until a cache of this kind would be full."
+	}
+	if byRun && !ended {
+		return "To settle it, look again later: `heapcam run` records references from time to time, and so shows " +
+			"whether it grows further."
+	}
+	begin := ui.Flow("To settle it, run")
+	if ended {
+		begin = "To settle it next time, run"
+	}
+	begin += " `heapcam leaks --settle JVM`"
+	switch once := !slices.ContainsFunc(all, func(v Verdict) bool { return !v.once && v.evicts == "" }); {
+	case once && ended:
+		return "To settle it next time, record for some minutes longer with `heapcam run`. Or, while an agent " +
+			"records the JVM, run `heapcam leaks --settle JVM` twice, ten minutes or more apart. Both show " +
+			"whether it grows further."
+	case once:
+		return begin + " ten minutes or more after the last reference listing: it shows whether it grows further."
+	}
+	return begin + " while an agent records the JVM: one short stop shows which objects live."
 }
 
 // WriteText prints verdicts for people. name is how the recording was named; "" if it has no name.

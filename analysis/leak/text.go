@@ -388,27 +388,6 @@ func (h *detector) over(r *heap.Cursor) bool {
 	return Ended(r.End) || r.End == nil && h.Over != nil && h.Over(r.JVM.PID)
 }
 
-// Settle says what settles suspects, of a JVM that has ended or not.
-func Settle(all []Verdict, ended bool) ui.Flow {
-	if !slices.ContainsFunc(all, func(v Verdict) bool { return v.evicts == "" }) {
-		return "To settle it, record for longer, until a cache of this kind would be full."
-	}
-	begin := ui.Flow("To settle it, run")
-	if ended {
-		begin = "To settle it next time, run"
-	}
-	begin += " `heapcam leaks --settle JVM`"
-	switch once := !slices.ContainsFunc(all, func(v Verdict) bool { return !v.once && v.evicts == "" }); {
-	case once && ended:
-		return "To settle it next time, record for some minutes longer with `heapcam run`. Or, while an agent " +
-			"records the JVM, run `heapcam leaks --settle JVM` twice, ten minutes or more apart. Both show " +
-			"whether it grows further."
-	case once:
-		return begin + " ten minutes or more after the last reference listing: it shows whether it grows further."
-	}
-	return begin + " while an agent records the JVM: one short stop shows which objects live."
-}
-
 // proven says what share of a suspect's growth the newest floor showed to live; "" if there was none.
 func (h *detector) proven(r *heap.Symbols, g *growth) ui.Flow {
 	if g.seen <= 0 || g.settled || g.queued && !g.once {

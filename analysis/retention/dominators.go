@@ -21,7 +21,7 @@ type DominatorsReport struct {
 	By string `json:"by"`
 	// The groups, the one that retains most first.
 	Groups []Group `json:"groups,omitempty"`
-	// The objects, the one that retains most first.
+	// The objects, the one that retains most first; by object without the elements of a linked list behind the first.
 	Biggest []Big `json:"objects,omitempty"`
 
 	paths []graph.Path
@@ -189,7 +189,7 @@ func (r *DominatorsReport) WriteText(w io.Writer) {
 	ui.Fprintf(w, "What retains most in the references after collection %d, %s\n", r.GC, ui.Time(r.Time))
 	ui.Fprintf(w, "%s, %s; not reached %s, weakly reached %s\n\n", ui.Plural(r.Objects, "object"), ui.Bytes(r.Bytes),
 		ui.Bytes(r.Unreached), ui.Bytes(r.Weak))
-	all := r.Bytes
+	all := r.Bytes - min(r.Bytes, r.Unreached)
 	if r.By == ByObject || r.By == ByDrop {
 		what := "BYTES"
 		if r.By == ByDrop {
@@ -212,11 +212,14 @@ func (r *DominatorsReport) WriteText(w io.Writer) {
 	}
 	ui.Fprintf(w, "\n")
 	own := ui.Flow("BYTES: its own.")
+	if r.By == ByObject {
+		own += " Left out: elements of a linked list behind the first."
+	}
 	if r.By == ByDrop {
 		own = "DROP: what it retains beside the largest object below it. What a large drop retains is in many parts."
 	}
 	ui.Paragraph(w, "", 0, "RETAINED: bytes that would be free if this were gone, its own included. SHARE: of all "+
-		"bytes. "+own)
+		"bytes that are reached. "+own)
 	r.writeMissing(w)
 }
 

@@ -91,13 +91,7 @@ func (o *retaining) load(rec *ringstore.Recording) (*retention.Heap, error) {
 	of.warn()
 	switch {
 	case errors.Is(err, reflisting.ErrNone):
-		names, failed := reflisting.Names(of.sources().Defs())
-		if failed == nil && trace.Concurrent(names.JVM.Collector) {
-			return nil, withCode(exitNotFound, "%s: %w: with ZGC, Shenandoah and Epsilon heapcam cannot list "+
-				"references. Run the program with G1, Parallel or Serial", rec.Path, reflisting.ErrNone)
-		}
-		return nil, withCode(exitNotFound, "%s: %w; `heapcam references JVM` takes one while the JVM "+
-			"runs and an agent records it, and `heapcam run` after 30 s", rec.Path, err)
+		return nil, noListing(rec, of, err)
 	case errors.Is(err, references.ErrIncomplete), errors.Is(err, references.ErrCorrupt):
 		return nil, withCode(exitDamaged, "%s: %w", rec.Path, err)
 	case err != nil:
@@ -105,6 +99,24 @@ func (o *retaining) load(rec *ringstore.Recording) (*retention.Heap, error) {
 	}
 	return h, nil
 }
+
+// noListing says why a recording has no reference listing, and how one can be had.
+func noListing(rec *ringstore.Recording, of *listingSources, err error) error {
+	names, failed := reflisting.Names(of.sources().Defs())
+	switch {
+	case failed == nil && trace.Concurrent(names.JVM.Collector):
+		return withCode(exitNotFound, "%s: %w: with ZGC, Shenandoah and Epsilon heapcam cannot list references. Run "+
+			"the program with G1, Parallel or Serial", rec.Path, reflisting.ErrNone)
+	case failed == nil && names.JVM.Major > 0 && names.JVM.Major < firstListed:
+		return withCode(exitNotFound, "%s: %w: JDK %d does not show where objects have their references. Run the "+
+			"program with JDK %d or later", rec.Path, reflisting.ErrNone, names.JVM.Major, firstListed)
+	}
+	return withCode(exitNotFound, "%s: %w; `heapcam references JVM` takes one while the JVM runs and an agent records "+
+		"it, and `heapcam run` after 30 s", rec.Path, err)
+}
+
+// firstListed is the first JDK whose references the probe can list.
+const firstListed = 17
 
 // set gives the objects that are asked for, and their name.
 func (o *retaining) set(rec *ringstore.Recording, h *retention.Heap) (set []graph.Member, asked string, err error) {

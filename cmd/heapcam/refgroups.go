@@ -73,8 +73,9 @@ func (l *listings) labelGarbage(v *heap.View, gc uint64, w *classify.World) (boo
 // missing says that classifiers need a listing after collection gc.
 func (l *listings) missing(gc uint64) error {
 	if len(l.gcs) == 0 {
-		return withCode(exitNotFound, "%s: %w; `heapcam references JVM` takes one while the JVM runs and an agent "+
-			"records it, and `heapcam run` after 30 s", l.rec.Path, reflisting.ErrNone)
+		of := &listingSources{rec: l.rec}
+		defer of.close()
+		return noListing(l.rec, of, reflisting.ErrNone)
 	}
 	var known []string
 	for _, x := range l.gcs[max(0, len(l.gcs)-10):] {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -109,7 +110,7 @@ func reportOf(progress io.Writer, rec *ringstore.Recording) (*analysis.Report, e
 		if end := unended(rec); end != "" {
 			rep.End = end
 		}
-		rep.Over = over(rec, rep.PID)
+		rep.Over, rep.ByRun = over(rec, rep.PID), byRun(rec)
 	}
 	return rep, err
 }
@@ -124,6 +125,11 @@ func over(rec *ringstore.Recording, pid uint64) bool {
 	_, hidden := os.Stat("/proc/1") // those of other users may be
 	_, err := os.Stat(filepath.Join("/proc", strconv.FormatUint(pid, 10)))
 	return runtime.GOOS == "linux" && hidden == nil && errors.Is(err, fs.ErrNotExist)
+}
+
+// byRun says whether `heapcam run` writes the recording now.
+func byRun(rec *ringstore.Recording) bool {
+	return strings.HasPrefix(jvms.Recorders().Of(rec.Path), "recorded by `heapcam run`")
 }
 
 // unended says why a recording has no end marker, if that is known: it is still being recorded, or it was frozen.

@@ -27,6 +27,7 @@ func leakOptions(rec *ringstore.Recording, least float64) leak.Options {
 	held := heldBy(rec, load)
 	return leak.Options{MinGrowth: least, Holder: held.text, Object: held.object, Retained: held.retained,
 		Soft: held.soft, Evicts: held.evicts, Over: func(pid uint64) bool { return over(rec, pid) },
+		ByRun: func() bool { return byRun(rec) },
 		Alive: func(gc uint64) []heap.Count { return load().alive[gc] },
 		Ages:  func(gc uint64) *leak.Ages { return agesOf(load().births[gc]) },
 		Unreached: func(gc uint64) (map[uint64]bool, float64) {
