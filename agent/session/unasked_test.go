@@ -226,7 +226,7 @@ func TestAbortedAgain(t *testing.T) {
 		s := &Session{in: stream{began: began}}
 		u := &s.refs.unasked
 		asked := began.Add(40 * time.Second)
-		u.ticket, u.scheduled, u.asked, u.next = 1, 1, asked, began.Add(time.Hour)
+		u.every, u.ticket, u.scheduled, u.asked, u.next = -1, 1, 1, asked, began.Add(time.Hour)
 		u.answer(1, answer{got: References{StopNS: uint64(stop)}, err: &RefusedError{Why: "it was aborted"}})
 		s.schedule(asked, -1)
 		if got := u.next.Sub(asked); got != want {

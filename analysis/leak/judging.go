@@ -37,6 +37,9 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 		h.settle(s)
 		h.owned(r.Symbols, s)
 		h.bornFrom(r, s)
+		if s.seeps { // seen in a part of the time, it goes on in all of it
+			s.grown = max(s.grown, s.slope*(h.To-s.onset[0]))
+		}
 	}
 	fills := h.fills(r, heads)
 	structures = slices.DeleteFunc(structures, func(s *structure) bool {
