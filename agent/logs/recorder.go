@@ -47,7 +47,7 @@ var (
 	RecordingGone = line(recorder, "recording-removed", fail,
 		"the recording was removed or moved while it was written: beginning it anew",
 		"Somebody else removed, moved or cut files of the recording. What they held is lost for heapcam. The agent "+
-			"makes the folder again and begins a new ring file with the next sync point.",
+			"makes the folder again and begins a new ring file with the next sync point, or after three collections.",
 		"do not remove or move the folder of a recording while its JVM runs")
 	Undescribed = line(recorder, "jvm-undescribed", warn, "dropping collections of a JVM that is not described yet",
 		"The agent that the JVM was described to has gone, and its recording too. The probe describes the JVM again "+

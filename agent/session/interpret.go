@@ -152,6 +152,7 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	s.in.depth, s.in.pauseAt = p.Depth, time.Now()
 	s.steer.budget.paused(p)
 	s.status.Pauses.paused(e)
+	s.beginAgain()
 	s.stamp(p.Start + p.Dur)
 	if len(e.Sited) > 0 {
 		s.out.pushDefs(s.defs.Listed(nil, e.Sited))

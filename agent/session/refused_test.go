@@ -86,3 +86,39 @@ func TestLossIsReportedBeforeTheNextFile(t *testing.T) {
 		t.Errorf("%d epochs were lost, %d are reported before the listing", lost, reported)
 	}
 }
+
+// TestRemovedBeginsAgain: a recording whose files somebody has removed waits for a sync point to begin with, but not
+// for long: in a storm none comes.
+func TestRemovedBeginsAgain(t *testing.T) {
+	mem := &sessiontest.MemStore{Limit: 1 << 30}
+	r := newRig(t, mem)
+	m := tracetest.New(tracetest.Config{Seed: 7})
+	r.play(m, 5)
+	r.drained()
+	mem.Remove()
+	lost := 0
+	for len(mem.Files()) == 1 && lost < 20 { // no request for a sync point is answered
+		sessiontest.Commit(t, r.p, m.Step(false).Blocks)
+		r.drained()
+		lost++
+	}
+	if lost > goneMost+2 {
+		t.Errorf("a file begins after %d collections", lost)
+	}
+	sessiontest.Commit(t, r.p, m.Step(false).Blocks)
+	r.drained()
+	r.play(m, 2)
+	r.drained()
+	r.p.End(shmring.StateGoodbye, "")
+	r.finish()
+	kinds := map[trace.Kind]int{}
+	for b, err := range trace.Blocks(mem.Files()[1]) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds[b.Kind]++
+	}
+	if kinds[trace.KindEpoch] < 3 || kinds[trace.KindGap] == 0 || kinds[trace.KindSync] == 0 {
+		t.Errorf("the new file has %v", kinds)
+	}
+}

@@ -29,6 +29,7 @@ type writer struct {
 	pos      uint64              // position behind the block in hand
 	skipTo   uint64              // position up to which the store has everything
 	open     bool                // a file is
+	gone     uint64              // epochs that the store refused since somebody removed its files
 	dirty    bool                // the store took something that was not synced yet
 	syncedAt time.Time
 
@@ -164,7 +165,7 @@ func (s *Session) begin(y *listing) {
 		return
 	}
 	first := !s.out.open
-	s.out.open, s.out.dirty = true, true
+	s.out.open, s.out.dirty, s.out.gone = true, true, 0
 	s.losses.stored()
 	s.alarms.stale = s.alarms.stale && (y == nil || y.slice != nil && !y.slice.Last())
 	s.syncs.began(y != nil)
@@ -243,11 +244,27 @@ func (s *Session) flushTo(source uint64) bool {
 	return err == nil
 }
 
+// goneMost is how many collections a recording whose files somebody has removed waits for a sync point to begin with: in
+// a storm none may come.
+const goneMost = 3
+
+// beginAgain begins a file without a sync point if the recording was removed and none has come. The next one is asked
+// for.
+func (s *Session) beginAgain() {
+	if s.out.gone < goneMost || !s.in.known {
+		return
+	}
+	s.out.gone = 0
+	s.begin(nil)
+	s.syncs.plan.Lost()
+}
+
 // refused counts what the store did not take and requests a sync point, at which a reader starts again after the gap.
 func (s *Session) refused(err error, epochs uint64) {
 	gone := errors.Is(err, ringstore.ErrNoFile) // somebody removed it: the store says what was lost
 	if gone {
 		s.logStore(s.out.st.Stats())
+		s.out.gone += epochs
 	}
 	if s.losses.refuse(epochs, s.in.time, time.Now()) && !gone {
 		if errors.Is(err, errNoFile) {

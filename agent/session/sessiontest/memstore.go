@@ -23,6 +23,7 @@ type MemStore struct {
 	source uint64
 	refuse int  // the next so many writes are refused
 	full   bool // the open file takes nothing more
+	gone   bool // it was removed
 	closed bool
 	kept   []byte
 	whose  trace.Resource
@@ -36,6 +37,9 @@ func (m *MemStore) Refuse(n int) { m.mu.Lock(); defer m.mu.Unlock(); m.refuse = 
 
 // Fill makes the open file take nothing more.
 func (m *MemStore) Fill() { m.mu.Lock(); defer m.mu.Unlock(); m.full = true }
+
+// Remove removes the open file, as somebody else might.
+func (m *MemStore) Remove() { m.mu.Lock(); defer m.mu.Unlock(); m.gone = true }
 
 // Closed says whether Close was called.
 func (m *MemStore) Closed() bool { m.mu.Lock(); defer m.mu.Unlock(); return m.closed }
@@ -54,6 +58,9 @@ func (m *MemStore) Write(parts [][]byte, f ringstore.FrameInfo) error {
 	if m.refuse > 0 {
 		m.refuse--
 		return errRefused
+	}
+	if m.gone {
+		return ringstore.ErrNoFile
 	}
 	if m.Small && f.Flags&ringstore.FlagListing != 0 {
 		return smallError{}
@@ -82,7 +89,7 @@ func (m *MemStore) Rotate(p []byte, f ringstore.FrameInfo) error {
 	if m.Small && f.Flags&ringstore.FlagListing != 0 {
 		return smallError{}
 	}
-	m.files, m.full = append(m.files, append([]byte(nil), p...)), false
+	m.files, m.full, m.gone = append(m.files, append([]byte(nil), p...)), false, false
 	m.source = f.Source
 	return nil
 }
