@@ -73,7 +73,7 @@ var reasons = [...]struct {
 	whySoft: {"soft", "soft references hold them, and the JVM clears these before the heap is full",
 		"If the heap gets full all the same, the verdict says who fills it."},
 	whyStopped: {"stopped", "the growth came in one step, or it stopped", longer},
-	whyFreed: {"freed", "a collection of old space freed most of it",
+	whyFreed: {"freed", "most of it was freed, or a reference listing found it dead",
 		"Record until old space has been collected five times: what they leave shows growth."},
 	whyReplaced: {"replaced", "the class has not grown: new objects replace older ones",
 		"Record from the start of the JVM, or for longer."},

@@ -61,7 +61,8 @@ func Advice(why ui.Flow) ui.Flow {
 	case strings.HasSuffix(string(why), manyLost):
 		return "Record again, and sample less, such as with `--sampling 64KiB`."
 	case strings.HasPrefix(string(why), stateUnknown):
-		return "`heapcam verify` shows what is missing or damaged. Record again, at depth survivors."
+		return "Record for longer: the first listing of a large heap is spread over collections. `heapcam verify` " +
+			"shows what is missing or damaged, and `heapcam cost` whether the depth was lowered."
 	}
 	return "Record for longer: at least one minute, with at least ten collections."
 }

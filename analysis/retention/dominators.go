@@ -148,7 +148,7 @@ func (h *Heap) groups(by string, v *heap.View) (names []string, group func(int) 
 		case ByLoader:
 			t := h.Names.Types[uint64(s.Type)]
 			if name = "(unknown)"; t.Loader != 0 {
-				name = fmt.Sprintf("%s #%d", h.Names.Loaders[t.Loader].Name, t.Loader)
+				name = fmt.Sprintf("%s #%d", graph.Name(h.Names.Loaders[t.Loader].Name), t.Loader)
 			}
 		case ByPackage:
 			name = strings.TrimRight(name, "[]")

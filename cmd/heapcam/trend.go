@@ -114,7 +114,7 @@ func printTrend(w io.Writer, t *analysis.TrendReport) {
 	ui.Fprintf(w, "From %s\n  to %s\nGrouped by %s\n", collectionName(a.GC, a.JVMGC, a.Time),
 		collectionName(b.GC, b.JVMGC, b.Time), ui.Join(t.By, ", "))
 	if t.Unknown > 0 {
-		ui.Fprintf(w, "The heap state is unknown after %s, which are left out.\n",
+		ui.Fprintf(w, "The heap state is not known, or not all of it, after %s, which are left out.\n",
 			ui.Plural(uint64(t.Unknown), "other collection"))
 	}
 	if !t.Exact {

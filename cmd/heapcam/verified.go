@@ -49,6 +49,8 @@ type verified struct {
 	UnknownFrom    uint64  `json:"unknown_from,omitempty"`
 	UnknownTo      uint64  `json:"unknown_to,omitempty"`
 	UnknownSeconds float64 `json:"unknown_seconds,omitempty"`
+	// of Unknown, those after which a part is known: what a listing that is spread over pauses has had so far
+	PartlyKnown uint64 `json:"partly_known_collections,omitempty"`
 
 	bySamples  uint64 // of Unknown, those at depth samples, which records no heap state
 	unreadable int    // Damage that is no torn end
@@ -71,6 +73,9 @@ func (v *verified) collection(c *heap.Collection, last, end float64) {
 		}
 		if c.Depth == trace.DepthSamples {
 			v.bySamples++
+		}
+		if c.Partial {
+			v.PartlyKnown++
 		}
 		v.UnknownTo = c.GC
 		v.UnknownSeconds += span
@@ -98,8 +103,12 @@ func (v *verified) lost() ui.Flow {
 			false: " are"}[v.Lost == 1]))
 	}
 	if v.Unknown > 0 && !v.stateless() {
-		s += ui.Flowf(" The heap state is unknown after %d of %s, from collection %d to %d: %s of %s.", v.Unknown,
-			ui.Flow(ui.Plural(v.Collections, "collection")), v.UnknownFrom, v.UnknownTo,
+		part := ui.Flow("")
+		if v.PartlyKnown > 0 {
+			part = ui.Flowf(" (a part of it is known after %d of these)", v.PartlyKnown)
+		}
+		s += ui.Flowf(" The heap state is unknown after %d of %s%s, from collection %d to %d: %s of %s.", v.Unknown,
+			ui.Flow(ui.Plural(v.Collections, "collection")), part, v.UnknownFrom, v.UnknownTo,
 			ui.Flow(ui.Seconds(v.UnknownSeconds)), ui.Flow(ui.Seconds(v.Seconds)))
 	}
 	return s
