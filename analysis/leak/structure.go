@@ -264,10 +264,14 @@ func (h *detector) owned(r *heap.Symbols, s *structure) {
 	if sampled <= 0 || stood <= 0 {
 		return
 	}
-	// The listing has what came since the last collection, too, which no sample is of.
+	// The listing has what came since its collection, too, which no sample is of.
 	f := retained / (sampled * has / stood)
-	if from, at := s.onset[0], h.Times[len(h.Times)-1]; h.listedAt > at && at > from {
+	i, _ := slices.BinarySearch(h.Times, h.listedAt)
+	if from, at := s.onset[0], h.Times[max(0, i-1)]; h.listedAt > at && at > from {
 		f *= (at - from) / (h.listedAt - from)
+	}
+	if all, _ := h.heapGrowth(); all > s.grown { // it is a part of that
+		f = min(f, all/s.grown)
 	}
 	if f > 1 && f <= ownedMost {
 		s.slope, s.low, s.high, s.grown = f*s.slope, f*s.low, f*s.high, min(f*s.grown, float64(h.mostLive()))
