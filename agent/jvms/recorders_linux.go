@@ -40,7 +40,7 @@ func Recorders() RecorderSet {
 }
 
 // Of says which recorder writes to the ring folder dir; "": none that can be seen. Pulls lock files too, so the verb
-// of the process counts.
+// of the process counts; its program may have any name.
 func (r RecorderSet) Of(dir string) string {
 	if len(r) == 0 {
 		return ""
@@ -64,23 +64,10 @@ func (r RecorderSet) Of(dir string) string {
 		}
 		args := strings.Split(string(b), "\x00")
 		for _, verb := range []string{"record", "run", "agent"} {
-			if len(args) < 2 || filepath.Base(args[0]) != "heapcam" && !ours(pid) {
-				break
-			}
-			if slices.Contains(args[1:min(len(args), 3)], verb) {
+			if slices.Contains(args[min(len(args), 1):min(len(args), 3)], verb) {
 				return fmt.Sprintf("recorded by `heapcam %s`, process %d", verb, pid)
 			}
 		}
 	}
 	return ""
-}
-
-// ours says whether a process runs the same program as this one, whatever its name.
-func ours(pid int) bool {
-	own, err := os.Stat("/proc/self/exe")
-	if err != nil {
-		return false
-	}
-	other, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
-	return err == nil && os.SameFile(own, other)
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"sync"
+	"time"
 
 	"github.com/heapcam/heapcam/agent/logs"
 	"github.com/heapcam/heapcam/shmring"
@@ -11,7 +12,12 @@ import (
 type pauseControl struct {
 	mu    sync.Mutex // of those who change the reasons
 	noted uint32     // reasons as noted last; belongs to the session's goroutine
+	// since when the probe is paused without a reason; it obeys a tenth of a second after the last one has gone
+	unasked time.Time
 }
+
+// obeysWithin is more than a probe takes to obey.
+const obeysWithin = 500 * time.Millisecond
 
 // change adds a reason to those of the ring, or takes it away.
 func (p *pauseControl) change(ring pauser, why uint32, on bool) error {
@@ -39,10 +45,18 @@ type pauser interface {
 
 // changed returns the reasons in force, 0: not paused, and whether they differ from those noted last. They do only once
 // the probe has obeyed.
-func (p *pauseControl) changed(h shmring.Status) (why uint32, changed bool) {
+func (p *pauseControl) changed(h shmring.Status, now time.Time) (why uint32, changed bool) {
 	why = h.PauseWhy
 	paused := h.State == shmring.StatePaused
-	if paused && why == 0 { // before the agent has seen it, or where the agent does not see it
+	switch {
+	case !paused || why != 0:
+		p.unasked = time.Time{}
+	case p.unasked.IsZero():
+		p.unasked = now
+		return why, false
+	case now.Sub(p.unasked) < obeysWithin:
+		return why, false
+	default: // by the host's switch, before the agent has seen it, or where the agent does not see it
 		why = shmring.PauseSwitch
 	}
 	if !paused && h.State != shmring.StateRecording || paused != (why != 0) || why == p.noted {
@@ -63,7 +77,7 @@ func (s *Session) PausedBy() (why uint32, err error) {
 
 // notePause writes to log, recording and status that recording pauses or resumes.
 func (s *Session) notePause(h shmring.Status) {
-	why, changed := s.pause.changed(h)
+	why, changed := s.pause.changed(h, time.Now())
 	if !changed {
 		return
 	}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"testing"
+	"time"
 
 	"github.com/heapcam/heapcam/shmring"
 )
@@ -52,11 +53,14 @@ func TestPauseChanged(t *testing.T) {
 		{shmring.StateRecording, shmring.PauseAsked, shmring.PauseAsked, false}, // asked for
 		{shmring.StatePaused, shmring.PauseAsked, shmring.PauseAsked, true},
 		{shmring.StatePaused, shmring.PauseAsked, shmring.PauseAsked, false},
+		{shmring.StatePaused, 0, 0, false}, // asked to resume, it obeys in a moment
+		{shmring.StatePaused, 0, 0, false},
 		{shmring.StatePaused, 0, shmring.PauseSwitch, true},
 		{shmring.StateDetached, 0, 0, false},
 		{shmring.StateRecording, 0, 0, true},
 	} {
-		why, changed := p.changed(shmring.Status{State: step.state, PauseWhy: step.why})
+		at := time.Unix(1e9, 0).Add(time.Duration(i) * obeysWithin / 2)
+		why, changed := p.changed(shmring.Status{State: step.state, PauseWhy: step.why}, at)
 		if changed != step.changed || changed && why != step.want {
 			t.Errorf("step %d: %d, changed %v", i, why, changed)
 		}

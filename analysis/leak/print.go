@@ -101,6 +101,9 @@ func Style(all []Verdict, headline ui.Flow) ui.Style {
 	return ui.Doubt
 }
 
+// fillsLater is how long a window must be, in seconds, so that few caches are not full by its end.
+const fillsLater = 600
+
 // found counts the verdicts, and says what settles suspects.
 func (l *Report) found() ui.Flow {
 	leaks, fills := uint64(l.Leaks()), uint64(0)
@@ -122,6 +125,9 @@ func (l *Report) found() ui.Flow {
 	}
 	s += ui.Flowf(" in %s and %s.", ui.Flow(ui.Seconds(l.Window)),
 		ui.Flow(ui.Plural(uint64(l.Collections), "collection")))
+	if leaks > fills && l.Window < fillsLater {
+		s += " A cache that takes longer than that to fill up looks the same."
+	}
 	if leaks == 0 {
 		s += " " + Settle(l.Verdicts, l.ended, l.byRun)
 	}

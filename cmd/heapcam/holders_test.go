@@ -175,7 +175,7 @@ func TestHolders(t *testing.T) {
 			"1 reached by soft references", "static app.Shop.soft → SoftReference.referent (soft)"}},
 		{[]string{"dominators", dir}, 0, []string{"app.AppClassLoader @ 0x100000080", "static app.Shop.cache"}},
 		{[]string{"dominators", dir, "--by", "drop", "--top", "1"}, 0, []string{"DROP",
-			"2.8 KiB    74.5 %      2.8 KiB  java.lang.Object[]"}},
+			"2.8 KiB    76.4 %      2.8 KiB  java.lang.Object[]"}},
 		{[]string{"dominators", dir, "--since", "first"}, exitNotFound, []string{"no reference listing before"}},
 		{[]string{"loaders", dir}, 0, []string{"1         1           2  app.AppClassLoader",
 			"100 %  by (class loader)"}},
