@@ -184,10 +184,21 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	if leftOut {
 		s.weather(p)
 	}
-	if !leftOut && s.syncs.beginsUnlisted(p.Depth) {
+	switch {
+	case !leftOut && s.syncs.beginsUnlisted(p.Depth):
 		s.summarize(nil, s.out.pos)
 		s.begin(nil)
+	case leftOut && s.syncs.plan.Wanted() && s.overlong(): // or the ring would be one file, and go at once
+		s.summarize(nil, s.out.pos)
+		s.begin(nil)
+		s.syncs.plan.Lost()
 	}
+}
+
+// overlong says whether the open file is a quarter larger than a file is to be.
+func (s *Session) overlong() bool {
+	st := s.out.st.Stats()
+	return st.Target > 0 && st.Active > st.Target+st.Target/4
 }
 
 // sync takes in a listing that begins at the position start. What precedes it is stored without it: it begins a file,

@@ -122,3 +122,32 @@ func TestRemovedBeginsAgain(t *testing.T) {
 		t.Errorf("the new file has %v", kinds)
 	}
 }
+
+// TestStormBeginsFiles: in a storm without sync points files still begin, once one is a quarter larger than it is to be.
+// Else the ring would be one file, which goes as a whole.
+func TestStormBeginsFiles(t *testing.T) {
+	mem := &sessiontest.MemStore{Limit: 8 << 10, Target: 8 << 10}
+	r := newRig(t, mem)
+	m := tracetest.New(tracetest.Config{Seed: 5})
+	r.play(m, 3)
+	r.drained()
+	for i := range uint64(200) {
+		e := trace.Epoch{Pause: trace.Pause{GC: 100 + i, Kind: trace.PauseFull, Depth: trace.DepthSamples,
+			Flags: trace.PauseLeftOut, Start: 1e9 * (100 + i), Dur: 1e6, Cause: "a cause of some length, as they have"}}
+		sessiontest.Commit(t, r.p, []trace.Block{trace.EncodeEpoch(&e)})
+		if i%20 == 19 {
+			r.drained()
+		}
+	}
+	r.p.End(shmring.StateGoodbye, "")
+	r.finish()
+	files := mem.Files()
+	if len(files) < 2 {
+		t.Errorf("%d files", len(files))
+	}
+	for i, f := range files {
+		if len(f) > 2*mem.Limit {
+			t.Errorf("file %d has %d bytes", i, len(f))
+		}
+	}
+}

@@ -22,6 +22,8 @@ static PER_RECORDING uint64_t storm_began_n, listed_n; // full_n when the storm 
 enum { UNLISTED_MOST = 2 };
 static PER_RECORDING uint32_t unlisted;
 
+static PER_RECORDING uint64_t rare_until; // when a listing ends that is made though the budget is spent
+
 static PER_RECORDING _Atomic uint64_t stopped; // of storm_stopped, what no pause has counted
 
 // Forgets what was spent more than a span ago.
@@ -78,14 +80,21 @@ static bool storm_allows(uint64_t now, uint64_t ns) {
     return sum <= most / 2 || (sum <= most / 10 * 9 && now - listed_at >= STORM_WAIT * ns);
 }
 
+// However much all else takes, as samples at short intervals may: without any listing nothing of a storm could be read,
+// and no file could begin. It adds a 200th of the time.
+enum { STORM_RARELY = 200 };
+static bool rarely(uint64_t now, uint64_t ns) {
+    return ns && ns <= storm_most() / 10 && now - listed_at >= STORM_RARELY * ns;
+}
+
 bool storm_has_room(uint64_t now, uint64_t ns) { return !storm_now(now) || storm_allows(now, ns); }
 void storm_stopped(uint64_t ns) { atomic_fetch_add(&stopped, ns); }
 
 uint64_t storm_ends(uint64_t now) {
     if (!opt.storm) return 0;
     forget_spent(now);
-    uint64_t most = storm_most();
-    return now + (most > spent_sum ? most - spent_sum : 1);
+    uint64_t most = storm_most(), until = now + (most > spent_sum ? most - spent_sum : 1);
+    return until < rare_until ? rare_until : until;
 }
 
 bool storm_in_one_piece(const struct storm_pause *p, uint64_t ns) {
@@ -103,7 +112,13 @@ static uint64_t expected(const struct storm_pause *p) {
 
 bool storm_leaves_out(const struct storm_pause *p) {
     bool soon = p->due && full_n - listed_n < STORM_EVERY && full_n - storm_began_n >= STORM_EVERY;
-    bool leaves = storm_now(p->now) && (soon || !storm_allows(p->now, p->due ? expected(p) : 0));
-    if (leaves) storm_left_out(p->now);
-    return leaves;
+    if (!storm_now(p->now)) return false;
+    const uint64_t ns = p->due ? expected(p) : 0;
+    if (!soon && storm_allows(p->now, ns)) return false;
+    if (!soon && rarely(p->now, ns)) {
+        rare_until = p->now + storm_most() / 5;
+        return false;
+    }
+    storm_left_out(p->now);
+    return true;
 }

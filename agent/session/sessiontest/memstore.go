@@ -15,8 +15,9 @@ import (
 
 // MemStore is a store in memory: one slice of frames a file.
 type MemStore struct {
-	Limit int  // bytes of a file until rotation is wanted
-	Small bool // no listing fits
+	Limit  int   // bytes of a file until rotation is wanted
+	Target int64 // what Stats says a file is to have
+	Small  bool  // no listing fits
 
 	mu     sync.Mutex
 	files  [][]byte
@@ -146,5 +147,5 @@ func (m *MemStore) Stats() ringstore.Stats {
 		n = len(m.files[len(m.files)-1])
 	}
 	return ringstore.Stats{Active: int64(n), Files: len(m.files), Rotate: n >= m.Limit || m.full, Room: 1 << 30,
-		Guarantee: true}
+		Guarantee: true, Target: m.Target}
 }
