@@ -135,7 +135,7 @@ func TestStormBeginsFiles(t *testing.T) {
 		e := trace.Epoch{Pause: trace.Pause{GC: 100 + i, Kind: trace.PauseFull, Depth: trace.DepthSamples,
 			Flags: trace.PauseLeftOut, Start: 1e9 * (100 + i), Dur: 1e6, Cause: "a cause of some length, as they have"}}
 		sessiontest.Commit(t, r.p, []trace.Block{trace.EncodeEpoch(&e)})
-		if i%20 == 19 {
+		if i%5 == 4 {
 			r.drained()
 		}
 	}
