@@ -89,7 +89,7 @@ func (rep *Report) writeWindow(w io.Writer) {
 	if rep.SamplingUntil != nil {
 		least, sampling = "at least ", "sampling as far as it is known"
 	}
-	ui.Field(w, "heapcam cost", ui.Flowf("%s%s of the time: %s of the pauses, and %s", least,
+	ui.Field(w, "heapcam cost", ui.Flowf("%s%s of the time: %s in pauses and stops of its own, and %s", least,
 		flow(ui.Share(rep.Cost.Share())), flow(ui.Nanoseconds(rep.Cost.Stopped())), sampling))
 	rep.writeUsed(w)
 	if g := rep.Garbage; g != nil {

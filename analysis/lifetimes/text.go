@@ -38,6 +38,10 @@ func (r *Report) WriteText(w io.Writer) {
 		names[i], stacks[i] = ui.Flowf("%s", x.Name), x.Site
 	}
 	places := sites.Places(names, stacks)
+	mark := ""
+	if r.Depth != "full" || r.By == "site" {
+		mark = "~"
+	}
 	add := func(x *Row, place ui.Flow) {
 		quantile := func(n *uint64) ui.Text {
 			if n == nil {
@@ -45,7 +49,11 @@ func (r *Report) WriteText(w io.Writer) {
 			}
 			return ui.Text(ui.Bytes(*n))
 		}
-		cells := []any{ui.Bytes(x.Bytes), quantile(x.Median), quantile(x.P90)}
+		allocated := ui.Bytes(x.Bytes)
+		if x != &r.All {
+			allocated = mark + allocated
+		}
+		cells := []any{allocated, quantile(x.Median), quantile(x.P90)}
 		for _, age := range shown {
 			cell := ui.Text("")
 			if share, ok := x.At(age); ok {
@@ -74,5 +82,5 @@ func (r *Report) WriteText(w io.Writer) {
 	ui.Paragraph(w, "", 0, "MEDIAN, 90 %: half, or 90 %, of the bytes live shorter than this. OVER: share of the "+
 		"bytes that live longer than this. CURVE: the same share at ages that double from bar to bar. -: the "+
 		"recording is too short to say. A recording shows only between which collections an object died, so all "+
-		"shares are estimates (Turnbull's method).")
+		"shares are estimates (Turnbull's method). ~: an estimate from samples; one that few samples show may be far off.")
 }

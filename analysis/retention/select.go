@@ -8,8 +8,8 @@ import (
 	"github.com/heapcam/heapcam/heap"
 )
 
-// OfClass gives all objects of the classes with this name: as Java writes it, without its package, or without its outer
-// classes too. Each counts with its bytes.
+// OfClass gives all objects of the classes with this name: as Java writes it, without its package, or without some or
+// all of its outer classes too. Each counts with its bytes.
 func (h *Heap) OfClass(name string) (out []graph.Member) {
 	l := h.Graph.L
 	want := make([]bool, len(l.Shapes))
@@ -20,8 +20,9 @@ func (h *Heap) OfClass(name string) (out []graph.Member) {
 	}
 	for i := range l.Shapes {
 		full := graph.Name(l.Shapes[i].Name)
-		want[i] = want[i] || !whole && (graph.Simple(l.Shapes[i].Name) == name ||
-			full[strings.LastIndexByte(full, '.')+1:] == name)
+		own := full[strings.LastIndexByte(full, '.')+1:]
+		want[i] = want[i] || !whole && (graph.Simple(l.Shapes[i].Name) == name || own == name ||
+			strings.HasSuffix(own, "$"+name))
 	}
 	for i, c := range l.Code {
 		if want[c] {

@@ -173,12 +173,13 @@ func printCost(w io.Writer, c *cost.Cost) error {
 			least+ui.Part(m.Stopped()+m.Sampling, m.Span)) // "-" of a minute that the window only touches
 	}
 	for i := range c.Minutes {
-		row(at(c.Minutes[i].From).Format("01-02 15:04"), &c.Minutes[i])
+		row(at(c.Minutes[i].From).Format("01-02 15:04:05"), &c.Minutes[i])
 	}
 	row("all", sum)
 	t.Write(w)
 	ui.Fprintf(w, "\n")
-	ui.Paragraph(w, "", 0, "MINUTE: local time at which it begins. PAUSES: all GC pauses, heapcam's part included. "+
+	ui.Paragraph(w, "", 0, "MINUTE: local time at which it begins; the last may be shorter. PAUSES: all GC pauses, "+
+		"heapcam's part included. "+
 		"The other times are what heapcam took. IN PAUSES: what it added to ordinary pauses. SYNC POINTS: their "+
 		"number, and what they added to pauses. STOPS: pauses that heapcam caused itself, as for reference listings. "+
 		"SAMPLING: time that the application's threads spent in sampling. LONGEST: the most that heapcam added to "+

@@ -174,6 +174,7 @@ const readingArg = "one FILE: a pulled recording, a ring folder, a ring file, or
 type groupOptions struct {
 	grouper
 	at, find  string
+	atNamed   bool // by the user
 	fold      ui.Percent
 	depth     int
 	list      string
@@ -193,7 +194,8 @@ left there counts. Each node shows objects, bytes and their share; the largest n
 
 Figures are exact if no level uses allocation sites. Sites are known from samples, so below them figures are
 estimates, marked with ~. Where references were listed after the collection (heapcam references), the verb also shows
-how much of each group is garbage. JSON and CSV give the bounds that contain the true number with 95 % probability. In a
+how much of each group is garbage. Who holds objects is known after such a collection only: without --at the verb takes
+the newest one. JSON and CSV give the bounds that contain the true number with 95 % probability. In a
 recording with --sampling 0 all figures are exact, unless samples were lost. With --sites exact the innermost frame of a
 site is exact. The verb draws its callers among the live samples that end there, and shows their share; the bounds allow
 any other of these callers. Objects whose site is not known have a group of their own, and so have objects that may be
@@ -206,7 +208,10 @@ add up to more than the parent. ` + fileHelp,
   heapcam group --list 'java.util.HashMap$Node' --by type incident.heapcam
   heapcam group --json incident.heapcam | jq '.tree.children[0]'`,
 		Args: exactly(1, readingArg),
-		RunE: func(c *cobra.Command, args []string) error { return o.run(c.OutOrStdout(), args[0]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			o.atNamed = c.Flags().Changed("at")
+			return o.run(c.OutOrStdout(), args[0])
+		},
 	}
 	c.Flags().StringVar(&o.at, "at", o.at, atUsage)
 	o.grouper.add(c)
@@ -245,6 +250,11 @@ func (o *groupOptions) run(w io.Writer, path string) error {
 	defer rec.Close()
 	needs, _ := classify.Needs(o.by_, o.filters)
 	lists := listingsOf(rec)
+	if n := len(lists.gcs); needs&classify.AttrRefs != 0 && !o.atNamed && n > 0 {
+		o.at = strconv.FormatUint(lists.gcs[n-1], 10)
+		ui.Fprintf(ui.Stderr, "heapcam: after collection %s, the newest with a reference listing; --at names another "+
+			"one\n", o.at)
+	}
 	r, c, known, err := stateAt(rec, o.at, needs == 0 && o.list == "" && len(lists.gcs) == 0)
 	if err != nil {
 		return err

@@ -316,7 +316,7 @@ func showIncident(to io.Writer, i ringstore.Incident, dir string) error {
 		ui.Fprintf(w, "references\tnone at this moment: %s; %s\n", ui.Prose(x.Why), newestListing(dir))
 	}
 	ui.Fprintf(w, "folder\t%s\n", dir)
-	ui.Fprintf(w, "verdict\t%s\n", verdictOn(dir))
+	ui.Fprintf(w, "verdict\t%s\n", ui.Text(verdictOn(dir)))
 	ui.Fprintf(w, "read it\theapcam report %s\n", ui.ShellWord(dir))
 	ui.Fprintf(w, "copy it\t%s\n", pullIncident(i.ID, filepath.Dir(filepath.Dir(dir))))
 	return w.Flush()
