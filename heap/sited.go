@@ -25,13 +25,9 @@ func (r *Replay) site(all []trace.SitedAddr, gc, time uint64) {
 	if !r.HasSited() {
 		return
 	}
-	there := make(map[uint64]struct{}, len(r.Live))
-	r.State.EachMark(func(_, id uint64) {
-		if samples.Sited(id) {
-			there[id] = struct{}{}
-		}
+	r.KeepSited(func(there func(uint64)) {
+		r.State.EachMark(func(_, id uint64) { there(id) })
 	})
-	r.KeepSited(there)
 }
 
 // keepSite takes a site over to a listing of the same heap.

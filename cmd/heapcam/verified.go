@@ -71,7 +71,7 @@ func (v *verified) collection(c *heap.Collection, last, end float64) {
 		if v.Unknown++; v.Unknown == 1 {
 			v.UnknownFrom = c.GC
 		}
-		if c.Depth == trace.DepthSamples {
+		if c.Depth == trace.DepthSamples && c.Flags&trace.PauseLeftOut == 0 {
 			v.bySamples++
 		}
 		if c.Partial {

@@ -43,7 +43,8 @@ type Tracker struct {
 	WatchedTaken uint64
 
 	pending pending
-	sited   uint64 // ids that AddSited has given
+	sited   uint64   // ids that AddSited has given
+	there   []uint64 // of KeepSited
 	watched map[uint64]*Sample
 }
 

@@ -25,10 +25,21 @@ func (t *Tracker) AddSited(typ, bytes, frame, birth, time uint64) uint64 {
 // HasSited says whether AddSited was ever called.
 func (t *Tracker) HasSited() bool { return t.sited > 0 }
 
-// KeepSited takes those samples of AddSited out of Live that are not among ids.
-func (t *Tracker) KeepSited(ids map[uint64]struct{}) {
+// KeepSited takes those samples of AddSited out of Live that each does not name.
+func (t *Tracker) KeepSited(each func(there func(id uint64))) {
+	n := int(t.sited/64) + 1 // a bit each: there are many
+	if cap(t.there) < n {
+		t.there = make([]uint64, n+n/2)
+	}
+	there := t.there[:n]
+	clear(there)
+	each(func(id uint64) {
+		if k := id - firstSited; Sited(id) && k < t.sited {
+			there[k/64] |= 1 << (k % 64)
+		}
+	})
 	for id := range t.Live {
-		if _, there := ids[id]; Sited(id) && !there {
+		if k := id - firstSited; Sited(id) && there[k/64]>>(k%64)&1 == 0 {
 			t.Die(id)
 		}
 	}
