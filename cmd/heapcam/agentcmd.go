@@ -3,8 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -145,6 +147,15 @@ func (o *agentOptions) check() error {
 	if o.remote.Listen != "" && (o.remote.Cert == "" || o.remote.Key == "" || o.remote.Tokens == "" &&
 		o.remote.ClientCA == "") {
 		return usage("--remote needs --remote-cert and --remote-key, and --remote-tokens or --remote-client-ca")
+	}
+	for _, f := range []struct{ flag, path string }{{"cert", o.remote.Cert}, {"key", o.remote.Key},
+		{"tokens", o.remote.Tokens}, {"client-ca", o.remote.ClientCA}} {
+		if o.remote.Listen == "" || f.path == "" {
+			continue
+		}
+		if _, err := os.Stat(f.path); errors.Is(err, fs.ErrNotExist) {
+			return usage("--remote-%s %s: there is no such file", f.flag, f.path)
+		}
 	}
 	return nil
 }
