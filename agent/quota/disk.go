@@ -42,7 +42,6 @@ type Disk struct {
 	out       string
 	log       zerolog.Logger
 	now       func() time.Time
-	up        func() time.Duration // by a clock that nobody sets
 
 	mu       sync.Mutex
 	granted  map[string]int64 // by ring folder
@@ -52,13 +51,6 @@ type Disk struct {
 	foreign  map[string]bool // folders of removed rings that still hold files of other recordings
 	frozen   int64
 	taking   int64 // reserved for a recording that is being copied from the spool folder
-
-	// The clock was set forward by so much, last at this time, as the new clock has it: what is older by the old one seems
-	// older than it is. Not what was set before the first survey.
-	ahead   time.Duration
-	aheadAt time.Time
-	seen    time.Time     // the clock at the newest survey
-	upThen  time.Duration // the other one then
 }
 
 type endedRing struct {
@@ -78,10 +70,8 @@ type DiskConfig struct {
 
 // NewDisk makes a Disk that has granted nothing. It reads no folder before the first Admit.
 func NewDisk(c DiskConfig) *Disk {
-	start := time.Now()
 	return &Disk{
 		max: c.Max, want: c.Ring, retain: c.Retain, out: c.Out, log: c.Log, now: time.Now,
-		up:      func() time.Duration { return time.Since(start) },
 		granted: map[string]int64{}, pending: map[string]time.Time{}, foreign: map[string]bool{},
 	}
 }
@@ -297,7 +287,6 @@ func (t *Disk) survey(now bool) {
 	if !now && t.now().Sub(t.surveyed) < surveyEnded {
 		return
 	}
-	t.lookAtClock()
 	t.surveyed = t.now()
 	t.ended = t.ended[:0]
 	es, err := os.ReadDir(t.out)
@@ -311,29 +300,6 @@ func (t *Disk) survey(now bool) {
 		}
 	}
 	sort.Slice(t.ended, func(i, j int) bool { return t.ended[i].last.Before(t.ended[j].last) })
-}
-
-// leastJump is by how much a clock that is set forward counts: others are kept in step in small steps.
-const leastJump = time.Minute
-
-// lookAtClock notices that somebody has set the clock.
-func (t *Disk) lookAtClock() {
-	now, up := t.now().Round(0), t.up()
-	if !t.seen.IsZero() {
-		if jump := now.Sub(t.seen) - (up - t.upThen); jump > leastJump || jump < -leastJump {
-			t.ahead, t.aheadAt = max(0, t.ahead+jump), now
-		}
-	}
-	t.seen, t.upThen = now, up
-}
-
-// age is how long ago something was, by the clock of that time.
-func (t *Disk) age(last time.Time) time.Duration {
-	age := t.now().Sub(last)
-	if last.Before(t.aheadAt) {
-		age -= t.ahead
-	}
-	return age
 }
 
 // surveyFolder takes note of one folder: incidents, or the ring of an ended JVM.
@@ -356,7 +322,7 @@ func (t *Disk) surveyFolder(name string) {
 	if r.last.IsZero() { // no ring
 		return
 	}
-	if t.retain > 0 && t.age(r.last) > t.retain && t.drop(r, "retain_ended has passed") {
+	if t.retain > 0 && t.now().Sub(r.last) > t.retain && t.drop(r, "retain_ended has passed") {
 		return
 	}
 	t.ended = append(t.ended, r)

@@ -321,32 +321,3 @@ func TestSmallRingKeepsEnded(t *testing.T) {
 		t.Errorf("%v, limit %d, left: %v", err, l, left)
 	}
 }
-
-// TestClockSet: a clock that is set forward makes no recording older than it is, and one that is set back again neither.
-func TestClockSet(t *testing.T) {
-	g := NewDisk(testConfig(t.TempDir(), 1<<20, 5<<20))
-	wall, up := time.Unix(1e9, 0), time.Duration(0)
-	g.now, g.up = func() time.Time { return wall }, func() time.Duration { return up }
-	pass := func(d time.Duration) { wall, up = wall.Add(d), up+d; g.survey(true) }
-	pass(time.Minute)
-	ended := wall
-	pass(time.Minute)
-	wall = wall.Add(24 * time.Hour)
-	pass(time.Minute)
-	if got := g.age(ended); got != 2*time.Minute {
-		t.Errorf("a day ahead: %v old, want 2 minutes", got)
-	}
-	later := wall
-	pass(time.Hour)
-	if got := g.age(later); got != time.Hour {
-		t.Errorf("of the new time: %v old, want an hour", got)
-	}
-	if got := g.age(ended); got != time.Hour+2*time.Minute {
-		t.Errorf("later: %v old, want an hour and 2 minutes", got)
-	}
-	wall = wall.Add(-24 * time.Hour)
-	pass(time.Minute)
-	if got := g.age(ended); got != time.Hour+3*time.Minute {
-		t.Errorf("set back: %v old, want an hour and 3 minutes", got)
-	}
-}
