@@ -51,7 +51,7 @@ func (a *Agent) awaitEnd(asked []*session.Session) {
 }
 
 // Pause stops recording of the session whose ID is id, or of all for "", until Resume. It returns how many were asked;
-// it waits until their probes obey, which takes 100 ms, or for a second. The ring keeps the pause over a restart of the agent.
+// it waits until their statuses say so, or for two seconds. The ring keeps the pause over a restart of the agent.
 func (a *Agent) Pause(id string) (int, error) { return a.PauseFor(operator, id) }
 
 // Resume resumes a session, or all for "". A pause by the host's switch stays.
@@ -71,9 +71,10 @@ func (a *Agent) PauseFor(c api.Caller, id string) (int, error) {
 	return a.eachOf(c, id, func(s *session.Session) error { all = append(all, s); return s.SetPause(why, true) })
 }
 
-// obeyed waits until the statuses say what was asked for, for a second at most: a JVM that is stopped does not answer.
+// obeyed waits until the statuses say what was asked for, for two seconds at most: a session without data looks at its
+// ring once a second, and a JVM that is stopped does not answer.
 func obeyed(all []*session.Session) {
-	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if !slices.ContainsFunc(all, func(s *session.Session) bool {
 			why, err := s.PausedBy()
 			p := s.Status().Phase

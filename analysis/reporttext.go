@@ -172,10 +172,12 @@ func (rep *Report) missing() ui.Flow {
 	t := collection.Gone{Epochs: rep.LostEpochs, Samples: rep.LostSamples, States: uint64(rep.UnknownGCs),
 		Damaged: uint64(len(rep.Damage))}.Text()
 	_, last := rep.known()
-	if i := slices.IndexFunc(rep.Collections, func(c CollectionRow) bool { return c.GC > last && last > 0 && !c.Partial }); i >= 0 {
+	if i := slices.IndexFunc(rep.Collections, func(c CollectionRow) bool {
+		return c.GC > last && last > 0 && !c.Partial && rep.LeftOut == 0
+	}); i >= 0 {
 		c := &rep.Collections[i]
-		t += ui.Flowf(". It is unknown from collection %d on, %s: `heapcam cost` says what changed there", c.GC,
-			ui.Flow(ui.Time(c.Time)))
+		t += ui.Flowf(". The heap state is unknown from collection %d on, %s: `heapcam cost` says what changed there",
+			c.GC, ui.Flow(ui.Time(c.Time)))
 	}
 	return t
 }

@@ -177,8 +177,8 @@ var Groups = []Group{
 			Zero: "$HEAPCAM_SOCKET, else as root /run/heapcam/agent.sock, else in the user's runtime folder",
 			More: "On Windows it is a named pipe, heapcam-agent."},
 		{Key: "shm_dir", Kind: Text, Placeholder: "DIR", Default: "/dev/shm",
-			Help: "Folder in which the agent creates heapcam-UID, the folder for shared rings. If another user has taken " +
-				"that name, root's agent uses /run/heapcam/rings.",
+			Help: "Folder in which the agent creates heapcam-UID, the folder for shared rings. If another user has " +
+				"taken that name, root's agent uses /run/heapcam/rings.",
 			More: "On Windows the default is the folder for temporary files."},
 		{Key: "spool", Kind: Text, Placeholder: "DIR", Zero: "none",
 			Help: "Folder for shared rings of JVMs that the agent cannot reach (probe option spool:DIR), and for " +

@@ -5,7 +5,7 @@ import (
 	"github.com/heapcam/heapcam/trace"
 )
 
-// site puts what an epoch or a listing says of sites on the objects that have no sample, and forgets those of objects that died.
+// site puts what an epoch or listing says of sites on objects without a sample, and forgets those of objects that died.
 func (r *Replay) site(all []trace.SitedAddr, gc, time uint64) {
 	type sited struct{ addr, id uint64 }
 	var put []sited // behind all looks: a sample that was just put there has to be sorted in before the next look

@@ -81,7 +81,7 @@ func ringDirIn(j jvms.JVM, base, name string, stays bool) (RingDir, error) {
 	bases, ours := ringBases, fmt.Sprintf("/proc/%d/root", j.PID)
 	if r.sees(base) {
 		bases, ours = []string{base}, ""
-		if unix.Geteuid() == 0 && r.sees(rootsBase) {
+		if unix.Geteuid() == 0 && r.sees(rootsBase) && takenBy(filepath.Join(base, name), j.UID) {
 			bases = append(bases, rootsBase)
 		}
 	}
@@ -118,6 +118,12 @@ func ringDirIn(j jvms.JVM, base, name string, stays bool) (RingDir, error) {
 			_ = unix.Unlinkat(at, name, unix.AT_REMOVEDIR) // root made it; it is empty by now
 		}
 	}}, nil
+}
+
+// takenBy says whether another user than uid owns the folder.
+func takenBy(path string, uid int) bool {
+	var st unix.Stat_t
+	return unix.Lstat(path, &st) == nil && int(st.Uid) != uid
 }
 
 func folderOf(j jvms.JVM) string { return fmt.Sprintf("heapcam-%d", j.UID) }

@@ -22,6 +22,8 @@ func Resume(ctx context.Context, r Recorder, base string) {
 		return err == nil && len(m) > 0
 	}
 	dirs, _ := filepath.Glob(filepath.Join(base, "heapcam-[0-9]*"))
+	more, _ := filepath.Glob(filepath.Join(rootsBase, "heapcam-[0-9]*"))
+	dirs = append(dirs, more...)
 	for _, dir := range dirs {
 		if !isUsersFolder(dir) {
 			continue

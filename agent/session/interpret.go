@@ -152,7 +152,6 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	s.in.depth, s.in.pauseAt = p.Depth, time.Now()
 	s.steer.budget.paused(p)
 	s.status.Pauses.paused(e)
-	s.beginAgain()
 	s.stamp(p.Start + p.Dur)
 	if len(e.Sited) > 0 {
 		s.out.pushDefs(s.defs.Listed(nil, e.Sited))
@@ -188,7 +187,7 @@ func (s *Session) epoch(b trace.Block, e *trace.Epoch, h shmring.Status) {
 	case !leftOut && s.syncs.beginsUnlisted(p.Depth):
 		s.summarize(nil, s.out.pos)
 		s.begin(nil)
-	case leftOut && s.syncs.plan.Wanted() && s.overlong(): // or the ring would be one file, and go at once
+	case leftOut && s.in.known && s.syncs.plan.Wanted() && s.overlong(): // else the ring would be one file
 		s.summarize(nil, s.out.pos)
 		s.begin(nil)
 		s.syncs.plan.Lost()

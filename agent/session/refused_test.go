@@ -123,8 +123,8 @@ func TestRemovedBeginsAgain(t *testing.T) {
 	}
 }
 
-// TestStormBeginsFiles: in a storm without sync points files still begin, once one is a quarter larger than it is to be.
-// Else the ring would be one file, which goes as a whole.
+// TestStormBeginsFiles: in a storm without sync points files still begin, once one is a quarter larger than it is to
+// be. Else the ring would be one file, which goes as a whole.
 func TestStormBeginsFiles(t *testing.T) {
 	mem := &sessiontest.MemStore{Limit: 8 << 10, Target: 8 << 10}
 	r := newRig(t, mem)

@@ -251,6 +251,7 @@ func (s *Session) step() error {
 		return err
 	}
 	s.flush()
+	s.beginAgain()
 	if s.ring.Away() && s.losses.pending() { // what nobody adds to can wait
 		if life, err := s.ring.Alive(); err == nil && (life == shmring.Ended || life == shmring.Gone) {
 			return &StoreError{s.Dir(), errors.New(s.Status().StoreError)}

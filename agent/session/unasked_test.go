@@ -222,7 +222,8 @@ func TestLackedRoomAgain(t *testing.T) {
 // TestAbortedAgain: the longer a listing stopped the JVM for nothing, the longer the next one waits.
 func TestAbortedAgain(t *testing.T) {
 	began := time.Unix(1e9, 0)
-	for stop, want := range map[time.Duration]time.Duration{0: 5 * time.Second, 250 * time.Millisecond: 25 * time.Second} {
+	for stop, want := range map[time.Duration]time.Duration{0: 5 * time.Second,
+		250 * time.Millisecond: 25 * time.Second} {
 		s := &Session{in: stream{began: began}}
 		u := &s.refs.unasked
 		asked := began.Add(40 * time.Second)

@@ -244,8 +244,8 @@ func (s *Session) flushTo(source uint64) bool {
 	return err == nil
 }
 
-// goneMost is how many collections a recording whose files somebody has removed waits for a sync point to begin with: in
-// a storm none may come.
+// goneMost is how many collections a recording whose files somebody has removed waits for a sync point to begin with:
+// in a storm none may come.
 const goneMost = 3
 
 // beginAgain begins a file without a sync point if the recording was removed and none has come. The next one is asked

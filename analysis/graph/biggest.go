@@ -3,6 +3,8 @@ package graph
 import (
 	"cmp"
 	"slices"
+
+	"github.com/heapcam/heapcam/trace/references"
 )
 
 // Biggest gives the n objects that retain most, the largest first. An object whose dominator is among them as well
@@ -20,7 +22,8 @@ const repeatsWithin = 3
 func (g *Graph) repeats(v uint32) bool {
 	code, up := g.L.Code[g.vertex[v]], v
 	for range repeatsWithin {
-		if up = g.idom[up]; up == 0 {
+		up = g.idom[up]
+		if up == 0 || g.L.Shape(int(g.vertex[up])).Kind == references.ObjectArray { // a map in a map is no list
 			return false
 		}
 		if g.L.Code[g.vertex[up]] == code {

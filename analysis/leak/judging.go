@@ -38,12 +38,16 @@ func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
 		h.owned(r.Symbols, s)
 		h.bornFrom(r, s)
 		if s.seeps { // seen in a part of the time, it goes on in all of it
-			s.grown = max(s.grown, s.slope*(h.To-s.onset[0]))
+			s.grown = max(s.grown, min(s.slope*(h.To-s.onset[0]), float64(h.mostLive())))
 		}
 	}
 	fills := h.fills(r, heads)
 	structures = slices.DeleteFunc(structures, func(s *structure) bool {
-		return slices.ContainsFunc(fills, func(f *structure) bool { return f.head == s.head || h.leads(s, f) })
+		return slices.ContainsFunc(fills, func(f *structure) bool {
+			return f.head == s.head || h.leads(s, f) || slices.ContainsFunc(s.keys, func(k sites.Key) bool {
+				return slices.Contains(f.keys, k)
+			})
+		})
 	})
 	sum := 0.0 // all that grows, for shares
 	for _, s := range structures {

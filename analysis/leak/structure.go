@@ -270,7 +270,7 @@ func (h *detector) owned(r *heap.Symbols, s *structure) {
 	if from, at := s.onset[0], h.Times[max(0, i-1)]; h.listedAt > at && at > from {
 		f *= (at - from) / (h.listedAt - from)
 	}
-	if all, _ := h.heapGrowth(); all > s.grown { // it is a part of that
+	if all, _ := h.heapGrowth(); all > 0 { // it is a part of that
 		f = min(f, all/s.grown)
 	}
 	if f > 1 && f <= ownedMost {

@@ -82,5 +82,5 @@ func (r *Report) WriteText(w io.Writer) {
 	ui.Paragraph(w, "", 0, "MEDIAN, 90 %: half, or 90 %, of the bytes live shorter than this. OVER: share of the "+
 		"bytes that live longer than this. CURVE: the same share at ages that double from bar to bar. -: the "+
 		"recording is too short to say. A recording shows only between which collections an object died, so all "+
-		"shares are estimates (Turnbull's method). ~: an estimate from samples; one that few samples show may be far off.")
+		"shares are estimates (Turnbull's method). ~: an estimate from samples; one of few samples may be far off.")
 }

@@ -210,9 +210,13 @@ func (d *daemon) folders() (err error) {
 	}
 	d.rings = filepath.Join(d.options.shmDir, ringFolder())
 	err = place.OwnFolder(d.rings, os.Getuid())
-	if spare := spareRings(); err != nil && spare != "" && place.OwnFolder(spare, os.Getuid()) == nil {
-		ui.Fprintf(ui.Stderr, "heapcam: shared rings are in %s, since %s cannot be used: %v\n", spare, d.rings, err)
-		d.rings, err = spare, nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // another user has taken its name
+		spare := spareRings()
+		if spare != "" && os.MkdirAll(filepath.Dir(spare), 0o755) == nil &&
+			place.OwnFolder(spare, os.Getuid()) == nil {
+			ui.Fprintf(ui.Stderr, "heapcam: shared rings are in %s, since %s cannot be used: %v\n", spare, d.rings, err)
+			d.rings, err = spare, nil
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("cannot create the folder %s for shared rings (--shm-dir must exist): %w", d.rings, err)
@@ -236,6 +240,11 @@ func (d *daemon) configure(kept []*os.File) {
 	log := newLog(logTo, level)
 	d.config.Log = log
 	d.config.Watch, d.config.Spool = []string{d.rings}, o.spool
+	if spare := spareRings(); spare != "" && spare != d.rings {
+		if _, err := os.Stat(spare); err == nil { // an agent before had rings there
+			d.config.Watch = append(d.config.Watch, spare)
+		}
+	}
 	d.config.Probe, d.config.Switch = probe.Version(), o.disabled
 	d.config.Upload = o.upload.config()
 	d.config.Tables = o.upload.tablesOf(d.config.Upload)

@@ -57,9 +57,7 @@ func spareRings() string {
 	if !privileged() {
 		return ""
 	}
-	dir := filepath.Dir(systemSocket)
-	_ = os.MkdirAll(dir, 0o755)
-	return filepath.Join(dir, "rings")
+	return filepath.Join(filepath.Dir(systemSocket), "rings")
 }
 
 // privileged says whether the agent serves the whole host.

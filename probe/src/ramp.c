@@ -7,6 +7,7 @@
 #include "heapcam_abi.h"
 #include "marks.h"
 #include "os.h"
+#include "pause.h"
 #include "recording.h"
 #include "ring.h"
 #include "samples.h"
@@ -143,7 +144,8 @@ void ramp_put_slice(struct enc *e, const struct slice *s) {
     // The samples take time, too: they have the second half of the budget, or the next pause.
     uint64_t left = parts()->left(m, false), half = began + (s->until - began) / 2;
     bool last = !left && (!bytes || now_ns() < half);
-    if (last) samples_live_typed(e, m), shadow_put_listed(e, at, m, s->kind, s->until), next.open = false;
+    if (last) samples_live_typed(e, m), next.open = false;
+    if (last && !pause_missed()) shadow_put_listed(e, at, m, s->kind, s->until);
     put8(e, HC_EV_SLICE);
     put_u(e, s->epoch);
     put_u(e, next.number);

@@ -33,7 +33,7 @@ enum { KEPT_HALF = 1u << 31 };
 static PER_RECORDING uint8_t *keeps; // by region or space: some may stand there
 static PER_RECORDING bool repeat; // who begins to read at the newest sync point does not know all sites
 static PER_RECORDING bool told;   // the sync point of this pause has them all
-// Where an epoch or a sync point had no more room for these.
+// Where an epoch had no more room for these.
 struct place {
     uint64_t at;
     uint32_t area;
@@ -133,6 +133,7 @@ struct sited {
     uint64_t addr, records;
     uint64_t marked, mistyped;
     uint64_t until; // when no more of what is kept is written; 0: never
+    const uint8_t *limit; // and where: the rest of the block needs room, too
 };
 
 // ---- sites of objects that have left eden --------------------------------------------------------
@@ -185,14 +186,13 @@ static bool holds_kept(const struct heapmap *m, uint32_t i) {
     return m->area[i].kind == HC_SPACE_SURVIVOR || m->area[i].kind == HC_SPACE_OLD;
 }
 
-// false: there is no room or no time for more; the next epoch goes on there.
+// false: there is no room or no time for more, from *from on.
 static bool put_kept(struct sited *s, struct place *from, uint64_t lo, uint64_t hi) {
     struct enc *e = s->e;
-    const uint8_t *const limit = e->p + (e->end - e->p) / 2; // the rest of the block needs room, too
     const bool dug = graves_at(lo);
     if (from->at >= lo && from->at < hi) lo = from->at;
     for (uint64_t a = next_kept(lo, hi); a < hi; a = next_kept(a + 8, hi)) {
-        if (e->p + TOKEN >= limit || s->records == HC_MAX_RECORDS ||
+        if (e->p + TOKEN >= s->limit || s->records == HC_MAX_RECORDS ||
             (s->until && s->records % 1024 == 1023 && now_ns() > s->until)) {
             from->at = a;
             return false;
@@ -212,8 +212,10 @@ static bool put_kept(struct sited *s, struct place *from, uint64_t lo, uint64_t 
 
 // Writes the sites of what is outside of eden. Returns whether all are written; else *from says where to go on.
 static bool put_all_kept(struct sited *s, struct place *from, const struct heapmap *m) {
+    s->limit = s->e->p + (s->e->end - s->e->p) / 2;
     for (; from->area < m->n; from->at = 0, from->area++) {
         const struct area *a = &m->area[from->area];
+        if (s->until && now_ns() > s->until) return false;
         if (holds_kept(m, from->area) && !put_kept(s, from, a->bottom, a->top)) return false;
     }
     *from = (struct place){0, 0};
@@ -385,7 +387,7 @@ bool shadow_committed(bool committed, bool sync) {
 
 void shadow_next(bool eden_emptied) {
     const bool was = walked;
-    walked = false;
+    walked = told = false;
     if (!shadow_is_on() || !(was || eden_emptied)) return;
     if (!was) os_give_back(table, table_bytes), os_give_back(kept, table_bytes), lost = true;
     number = number % 255 + 1;

@@ -35,12 +35,12 @@ static inline uint8_t shadow_format(bool newer) {
 void shadow_put(struct enc *e, const struct heapmaps *m);
 // In a pause whose moves are not followed, such as the first: the same, but the next one writes it.
 void shadow_keep(const struct heapmaps *m);
-// The sites of all that a sync point lists outside of eden, into its block: as far as there is room, and time (until: in
-// ns, 0: there is). kind: of its pause.
+// The sites of all that a sync point lists outside of eden, into its block: as far as there is room, and time (until:
+// in ns, 0: there is). kind: of its pause.
 void shadow_put_listed(struct enc *e, uint8_t *block, const struct heapmap *m, int kind, uint64_t until);
 void shadow_untold(void); // what shadow_put_listed wrote is dropped
-// The pause was written, or not; sync: with a sync point or a part of one. Returns whether that tells all sites; else the
-// next epoch does.
+// The pause was written, or not; sync: with a sync point or a part of one. Returns whether that tells all sites; else
+// the next epoch does.
 bool shadow_committed(bool committed, bool sync);
 void shadow_next(bool eden_emptied); // at the end of each pause. VM thread
 uint64_t shadow_marked(void);        // objects that survived with a site; any thread

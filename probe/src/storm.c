@@ -22,7 +22,8 @@ static PER_RECORDING uint64_t storm_began_n, listed_n; // full_n when the storm 
 enum { UNLISTED_MOST = 2 };
 static PER_RECORDING uint32_t unlisted;
 
-static PER_RECORDING uint64_t rare_until; // when a listing ends that is made though the budget is spent
+// When a listing was tried last though the budget was spent, and when that had to end.
+static PER_RECORDING uint64_t rare_at, rare_until;
 
 static PER_RECORDING _Atomic uint64_t stopped; // of storm_stopped, what no pause has counted
 
@@ -84,7 +85,8 @@ static bool storm_allows(uint64_t now, uint64_t ns) {
 // and no file could begin. It adds a 200th of the time.
 enum { STORM_RARELY = 200 };
 static bool rarely(uint64_t now, uint64_t ns) {
-    return ns && ns <= storm_most() / 10 && now - listed_at >= STORM_RARELY * ns;
+    const uint64_t last = listed_at > rare_at ? listed_at : rare_at;
+    return ns && ns <= storm_most() / 10 && now - last >= STORM_RARELY * ns;
 }
 
 bool storm_has_room(uint64_t now, uint64_t ns) { return !storm_now(now) || storm_allows(now, ns); }
@@ -116,7 +118,7 @@ bool storm_leaves_out(const struct storm_pause *p) {
     const uint64_t ns = p->due ? expected(p) : 0;
     if (!soon && storm_allows(p->now, ns)) return false;
     if (!soon && rarely(p->now, ns)) {
-        rare_until = p->now + storm_most() / 5;
+        rare_at = p->now, rare_until = p->now + storm_most() / 5;
         return false;
     }
     storm_left_out(p->now);
