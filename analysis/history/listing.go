@@ -48,7 +48,10 @@ func (h *Tracker) Survivors(r *heap.Cursor) {
 		}
 	}
 	for id, s := range r.Live {
-		x := h.Sites[h.Key(r.Symbols, s)]
+		x := h.fast[[2]uint64{s.Frame, s.Type}]
+		if x == nil {
+			x = h.Sites[h.Key(r.Symbols, s)]
+		}
 		if x == nil || h.dead[id] {
 			continue
 		}

@@ -115,24 +115,32 @@ func weakEntry(class string) bool {
 // own; 0 if that is not known.
 func (h *detector) sizesOf(r *heap.Cursor, c *candidate, until float64) (types map[uint64]bool, least, most uint64,
 	share float64) {
-	own, all := map[uint64]bool{}, 0
+	own, all := 0, 0
 	types, least = map[uint64]bool{}, math.MaxUint64
-	for id, s := range r.Live {
-		if h.Dead(id) || float64(s.Time)/1e9 > until || !slices.Contains(c.keys(), h.Key(r.Symbols, s)) {
-			continue
-		}
-		own[id], types[s.Type] = true, true
-		least, most = min(least, s.Size), max(most, s.Size)
+	old := func(s *heap.Sample) bool { return float64(s.Time)/1e9 <= until && !h.Dead(s.ID) }
+	for _, k := range c.keys() {
+		h.bySite(r).of(k, func(s *heap.Sample) {
+			if old(s) {
+				own++
+				types[s.Type] = true
+				least, most = min(least, s.Size), max(most, s.Size)
+			}
+		})
 	}
-	if len(own) < bornOwn {
+	if own < bornOwn {
 		return nil, 0, 0, 0
 	}
-	for id, s := range r.Live {
-		if types[s.Type] && s.Size >= least && s.Size <= most && !h.Dead(id) && float64(s.Time)/1e9 <= until {
-			all++
+	for _, g := range h.bySite(r).groups {
+		for _, s := range g.samples {
+			if !types[g.typ] {
+				break
+			}
+			if s.Size >= least && s.Size <= most && old(s) {
+				all++
+			}
 		}
 	}
-	return types, least, most, float64(len(own)) / float64(all)
+	return types, least, most, float64(own) / float64(all)
 }
 
 // born is what lives of a time.

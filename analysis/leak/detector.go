@@ -44,6 +44,7 @@ type detector struct {
 	spaces   []spaceUse                 // after each collection
 	figures  map[sites.Key]*sites.Tally // of sites at the end, as far as their classes have so much; nil: not known
 	callers  sites.Callers              // by samples; only where objects have a site of one frame
+	living   *living                    // bySite; nil: not asked for yet
 	early    []heap.Count               // the first known state by type, after the collection
 	earlyAt  uint64                     // with this number
 	levels   levels                     // exact counts after collections of old space

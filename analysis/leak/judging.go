@@ -22,7 +22,8 @@ const (
 
 // judgeAll fills the verdicts, the small growth and the near misses of a report.
 func (h *detector) judgeAll(r *heap.Cursor, l *Report) {
-	h.Open = false
+	h.Open, h.living = false, nil
+	defer func() { h.living = nil }()
 	h.findFull(r)
 	l.Full = h.full
 	var named, others []candidate

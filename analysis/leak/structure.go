@@ -356,16 +356,15 @@ const dominates = 0.8
 
 // threadOf names the thread that allocated most live samples of the sites.
 func threadOf(r *heap.Cursor, h *detector, keys []sites.Key) string {
-	of := map[sites.Key]bool{}
-	for _, k := range keys {
-		of[k] = true
-	}
-	by, sum := map[string]float64{}, 0.0
-	for _, s := range r.Live {
-		if of[h.Key(r.Symbols, s)] {
-			by[r.Threads[s.Thread].Name] += float64(s.Size) * s.Weight
+	taken, by, sum := map[uint64]float64{}, map[string]float64{}, 0.0
+	for _, k := range slices.Compact(slices.SortedFunc(slices.Values(keys), sites.Key.Compare)) {
+		h.bySite(r).of(k, func(s *heap.Sample) {
+			taken[s.Thread] += float64(s.Size) * s.Weight
 			sum += float64(s.Size) * s.Weight
-		}
+		})
+	}
+	for _, t := range slices.Sorted(maps.Keys(taken)) {
+		by[r.Threads[t].Name] += taken[t]
 	}
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		if name != "" && by[name] >= dominates*sum {

@@ -2,7 +2,6 @@ package leak
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -223,8 +222,7 @@ func (h *detector) verdict(r *heap.Cursor, s *structure, loaders map[sites.Class
 	if len(v.Site) > 0 {
 		v.Place = v.Site[sites.Own(v.Site)]
 	}
-	callers := h.callers.Among(r.Symbols, maps.Values(r.Live))
-	if stack, share, n := callers.Likeliest(r.Symbols, s.members[0].key.Frame); n > 0 {
+	if stack, share, n := h.bySite(r).callers.Likeliest(r.Symbols, s.members[0].key.Frame); n > 0 {
 		v.Callers = &Callers{sites.Stack(r.Symbols, stack, sites.MaxFrames), share, n}
 	}
 	if s.allocation {
