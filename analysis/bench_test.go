@@ -144,7 +144,7 @@ func BenchmarkListMode(b *testing.B) {
 				var buf []string
 				r.State.Each(func(o heap.Object) bool {
 					t := classify.Tuple{Type: o.Type, Birth: o.Birth, AtLeast: o.AtLeast, Space: -1}
-					if s := r.Live[o.Sample]; s != nil {
+					if s := r.Live.Get(o.Sample); s != nil {
 						t.Sampled, t.Frame, t.Thread = true, s.Frame, s.Thread
 					}
 					var k [2]string

@@ -99,15 +99,15 @@ func TestDiffDraws(t *testing.T) {
 	}
 	vs, cs, callers := states(t, open, from, to)
 	var exact [3]uint64 // objects whose innermost frame alone is known, that died, stayed and were born
-	for id := range vs[0].Live {
-		if samples.Sited(id) && vs[1].Live[id] == nil {
+	for id := range vs[0].Live.All() {
+		if samples.Sited(id) && vs[1].Live.Get(id) == nil {
 			exact[0]++
 		}
 	}
-	for id := range vs[1].Live {
+	for id := range vs[1].Live.All() {
 		switch {
 		case !samples.Sited(id):
-		case vs[0].Live[id] != nil:
+		case vs[0].Live.Get(id) != nil:
 			exact[1]++
 		default:
 			exact[2]++
@@ -175,11 +175,11 @@ func TestDiffParts(t *testing.T) {
 	now := []heap.Folded{folded(kept, 1, 5, 9), folded(made, 9, 9, 13), folded(alone, 2, first, first+10),
 		folded(alone, 3, first+50, first+57), folded(alone, 9, first+100, first+140)}
 	r := &heap.View{Symbols: s}
-	live := map[uint64]*heap.Sample{}
+	live := &heap.Live{}
 	var callers sites.Callers
 	for _, f := range now {
 		for _, x := range f.Samples {
-			live[x.ID] = x
+			live.Put(x.ID, x)
 		}
 	}
 	c := heap.NewReplay(&analysistest.Source{})

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -129,7 +128,7 @@ func DrawCallers(w *classify.World, v *heap.View, from *sites.Callers) {
 		return
 	}
 	among := sync.OnceValue(func() *sites.Callers {
-		return from.Among(v.Symbols, maps.Values(v.LiveSamples()))
+		return from.Among(v.Symbols, v.LiveSamples().Values())
 	})
 	w.Callers = func(frame, sample uint64) uint64 { return among().Of(v.Symbols, frame, sample) }
 }

@@ -60,7 +60,7 @@ func refObjects(r *heap.Replay, c *heap.Collection) []refObject {
 				}
 			}
 		}
-		if s := r.Live[o.Sample]; s != nil {
+		if s := r.Live.Get(o.Sample); s != nil {
 			x.sampled = true
 			x.thread = r.Threads[s.Thread].Name
 			for _, f := range sites.Stack(r.Symbols, s.Frame, 64) {
@@ -269,7 +269,7 @@ func differs(n *grouping.Node, want *refNode, levels int, at string) string {
 
 // everySample makes every sample stand for itself alone, as at interval 0.
 func everySample(r *heap.Replay) {
-	for _, s := range r.Live {
+	for _, s := range r.Live.All() {
 		s.Weight = 1
 	}
 }

@@ -9,12 +9,12 @@ import (
 // that a collection changed: a copy of all live samples after each would cost more than reading the recording.
 type living struct {
 	sites.State
-	by      map[uint64]*heap.Sample // by id
-	changed []uint64                // since then: ids of samples that became live or died
+	by      heap.Live // by id
+	changed []uint64  // since then: ids of samples that became live or died
 }
 
 func newLiving(s *heap.Symbols) *living {
-	return &living{State: sites.State{Symbols: s}, by: map[uint64]*heap.Sample{}}
+	return &living{State: sites.State{Symbols: s}}
 }
 
 // follow takes in the newest collection, once.
@@ -29,10 +29,10 @@ func (l *living) follow(r *heap.Cursor, known bool) {
 		return
 	}
 	for _, id := range l.changed {
-		if x := r.Live[id]; x != nil {
-			l.by[id] = x
+		if x := r.Live.Get(id); x != nil {
+			l.by.Put(id, x)
 		} else {
-			delete(l.by, id)
+			l.by.Delete(id)
 		}
 	}
 	l.changed = l.changed[:0]

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"io"
-	"maps"
 	"slices"
 
 	"github.com/heapcam/heapcam/analysis/collection"
@@ -61,7 +60,7 @@ func (p *Reporter) collection(r *heap.Cursor, c *heap.Collection) {
 			p.first = append([]heap.Count{}, p.last...)
 		}
 		if p.alive.Types = p.last; p.firstSites == nil {
-			p.alive.Samples = slices.Collect(maps.Values(p.alive.by))
+			p.alive.Samples = slices.Collect(p.alive.by.Values())
 			p.firstSites = p.alive.Tallies()
 		}
 		q := p.known.Quality(r)
@@ -85,7 +84,7 @@ func (p *Reporter) Report() *Report {
 	rep.ending(r)
 	rep.Process = process(r, p.first, p.last)
 	alive := p.alive
-	alive.Samples = slices.Collect(maps.Values(alive.by))
+	alive.Samples = slices.Collect(alive.by.Values())
 	alive.Before, alive.Lost = p.known.Before, sites.LostMany(r)
 	alive.FromFew = func(typ uint32) sites.FromFew { return p.known.FromFew(r.Symbols, typ) }
 	tallies, rows := alive.All()

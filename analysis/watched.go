@@ -58,7 +58,7 @@ func (f *watchedFollower) done(rep *Report, r *heap.Cursor) {
 		return
 	}
 	w := f.sum
-	w.Samples, w.Live, w.Undecided = r.WatchedTaken, len(r.Live), r.Undecided()
+	w.Samples, w.Live, w.Undecided = r.WatchedTaken, r.Live.Len(), r.Undecided()
 	w.Allocated = []sites.Row{}
 	if f.allocated != nil {
 		w.Allocated, w.AllocatedBytes = f.allocated.Rows(r.Symbols, reportSites), f.allocated.Bytes()

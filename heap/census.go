@@ -189,7 +189,7 @@ func (r *Census) agrees(s *trace.Sync) bool {
 		return false
 	}
 	for i := range s.Samples {
-		if x := r.Live[s.Samples[i].ID]; x == nil || x.Type == 0 {
+		if x := r.Live.Get(s.Samples[i].ID); x == nil || x.Type == 0 {
 			return false
 		}
 	}

@@ -268,7 +268,7 @@ func (r *Cursor) close() *Collection {
 	if r.Known || r.Partial {
 		c.Objects, c.Bytes = uint64(r.Totals.Objects()), r.Totals.Bytes()
 	}
-	c.LiveSamples, c.SampledBytes = len(r.Live), r.LiveBytes
+	c.LiveSamples, c.SampledBytes = r.Live.Len(), r.LiveBytes
 	return c
 }
 

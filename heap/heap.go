@@ -33,6 +33,7 @@ type (
 
 	Samples = samples.Tracker
 	Sample  = samples.Sample
+	Live    = samples.Live
 	Lives   = samples.Lives
 	Widest  = samples.Widest
 	Thinned = samples.Thinned

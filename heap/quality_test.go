@@ -54,14 +54,14 @@ func TestQualityLiveEqualsReplay(t *testing.T) {
 							live.Add(o.Type, n)
 							if o.Sample != 0 {
 								exact.Add(o.Type, n)
-								sites.Add(o.Type, r.Live[o.Sample].Frame)
+								sites.Add(o.Type, r.Live.Get(o.Sample).Frame)
 								samples++
 							}
 							return true
 						})
-						if samples != len(r.Live) {
+						if samples != r.Live.Len() {
 							t.Fatalf("%s/%d seed %d collection %d: %d samples live, %d objects are sampled", name,
-								depth, seed, r.gc, len(r.Live), samples)
+								depth, seed, r.gc, r.Live.Len(), samples)
 						}
 						want := rec.After(&live, &exact, &sites)
 						got, ok := l.Figure()

@@ -65,7 +65,7 @@ func TestKeep(t *testing.T) {
 					if c.Known && c.GC%3 > 0 { // states of which none was kept lie between
 						kept, was = append(kept, r.Snapshot(c, last)), append(was, now)
 						last = kept[len(kept)-1]
-						for id := range plain.Live {
+						for id := range plain.Live.All() {
 							living = append(living, seen{len(kept) - 1, id})
 						}
 					}

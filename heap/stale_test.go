@@ -49,11 +49,11 @@ func TestStaleState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.GC == 2 && (c.Known || len(r.Live) != 1) {
-			t.Errorf("after the sync point without objects: known %t, %d live samples", c.Known, len(r.Live))
+		if c.GC == 2 && (c.Known || r.Live.Len() != 1) {
+			t.Errorf("after the sync point without objects: known %t, %d live samples", c.Known, r.Live.Len())
 		}
 	}
-	if s := r.Live[7]; s == nil || s.Type != 2 || !r.Known {
+	if s := r.Live.Get(7); s == nil || s.Type != 2 || !r.Known {
 		t.Errorf("known %t, faults %v, live %+v, want type 2", r.Known, r.Faults, s)
 	}
 }

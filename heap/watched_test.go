@@ -53,12 +53,12 @@ func TestWatched(t *testing.T) {
 		if c, err = r.Next(); err != nil || c.GC != gc || c.Known {
 			t.Fatalf("%+v, %v, want collection %d", c, err, gc)
 		}
-		if len(r.Live) != len(live) || r.Undecided() != undecided {
-			t.Errorf("after %d: %d live, %d undecided, want %d and %d", gc, len(r.Live), r.Undecided(), len(live),
+		if r.Live.Len() != len(live) || r.Undecided() != undecided {
+			t.Errorf("after %d: %d live, %d undecided, want %d and %d", gc, r.Live.Len(), r.Undecided(), len(live),
 				undecided)
 		}
 		for id, w := range live {
-			if s := r.Live[id]; s == nil || s.Weight != w {
+			if s := r.Live.Get(id); s == nil || s.Weight != w {
 				t.Errorf("after %d: sample %d is %+v, want the weight %v", gc, id, s, w)
 			}
 		}
@@ -97,7 +97,7 @@ func TestWatchedFromSync(t *testing.T) {
 	if err != nil || c.GC != 8 || c.EpochsLost != 0 {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	if a, b := r.Live[3], r.Live[9]; a == nil || b == nil || a.Weight != 32 || a.Type != 1 || b.Weight != 4 ||
+	if a, b := r.Live.Get(3), r.Live.Get(9); a == nil || b == nil || a.Weight != 32 || a.Type != 1 || b.Weight != 4 ||
 		b.Type != 2 || b.Birth != 5 {
 		t.Errorf("live are %+v and %+v", a, b)
 	}

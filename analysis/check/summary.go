@@ -131,7 +131,7 @@ func (k *SummaryCheck) sums(s *trace.Summary) {
 	}
 	type site struct{ typ, frame uint64 }
 	by := map[site][3]float64{}
-	for id, l := range r.Live {
+	for id, l := range r.Live.All() {
 		if samples.Sited(id) { // sums have samples only
 			continue
 		}

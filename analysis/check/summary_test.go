@@ -34,7 +34,7 @@ func summarized(t testing.TB, rec []trace.Block) (out []trace.Block) {
 		}
 		type site struct{ samples, objects, bytes float64 }
 		by := map[[2]uint64]site{}
-		for _, l := range r.Live {
+		for _, l := range r.Live.All() {
 			k := [2]uint64{l.Type, l.Frame}
 			n := by[k]
 			by[k] = site{n.samples + 1, n.objects + l.Weight, n.bytes + l.Weight*float64(l.Size)}
@@ -82,7 +82,7 @@ func TestSummariesSited(t *testing.T) {
 	bs := summarized(t, analysistest.Recording(1, trace.CollectorSerial, trace.DepthSurvivors, 40))
 	added := 0
 	k := checkWith(t, bs, func(r *heap.Replay, c *heap.Collection) {
-		for id, l := range r.Live {
+		for id, l := range r.Live.All() {
 			if !samples.Sited(id) {
 				r.AddSited(l.Type, l.Size, l.Frame, c.GC, c.Start)
 				added++

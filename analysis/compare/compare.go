@@ -79,7 +79,7 @@ func GrowthOf(r *heap.Replay) (*Growth, error) {
 			}
 		}
 	}
-	state := sites.State{Symbols: r.Symbols, Samples: slices.Collect(maps.Values(r.Live)), Types: last}
+	state := sites.State{Symbols: r.Symbols, Samples: slices.Collect(r.Live.Values()), Types: last}
 	for k, t := range state.Tallies() { // no site has more than there is of its class
 		if figure, stood := t.Bytes(); figure < stood && h.Sites[k] != nil {
 			h.Sites[k].Scale(figure / stood)

@@ -45,8 +45,8 @@ func exactRecording(t *testing.T) (open func() *heap.Replay, v *heap.View, c *he
 }
 
 // exact is how many objects of a state have an exact innermost frame alone.
-func exact(live map[uint64]*heap.Sample) (n int) {
-	for id := range live {
+func exact(live *heap.Live) (n int) {
+	for id := range live.All() {
 		if samples.Sited(id) {
 			n++
 		}

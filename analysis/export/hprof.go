@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"maps"
 	"strings"
 
 	"github.com/heapcam/heapcam/analysis/sites"
@@ -100,7 +99,7 @@ func NewHprof(r *heap.View, from *sites.Callers) (*Hprof, error) {
 	}
 	h := &Hprof{r: r, ids: 8, step: 8, base: r.JVM.HeapBase, header: 16,
 		of: map[hprofKey]*hprofType{}, serials: map[hprofStack]uint64{}, strings: map[string]uint64{},
-		callers: from.Among(r.Symbols, maps.Values(r.Live))}
+		callers: from.Among(r.Symbols, r.Live.Values())}
 	// Ids of classes are below those of objects: there are no more classes than types and methods.
 	low := uint64(len(r.Types)+len(r.Methods)+len(fs)) + 16
 	switch oops, compact := r.JVM.Flags&trace.JVMCompressedOops != 0, r.JVM.Flags&trace.JVMCompactHeaders != 0; {
@@ -298,7 +297,7 @@ func (h *Hprof) frames() []byte {
 		h.record(hprofStackFrame, hprofU4(body, classes[class].serial, line))
 	}
 	const unknown = uint64(1<<32 - 1) // line
-	for _, s := range h.r.Live {
+	for _, s := range h.r.Live.All() {
 		key := h.stackOf(s)
 		if s.Frame == 0 || h.serials[key] != 0 {
 			continue
@@ -363,7 +362,7 @@ func (h *Hprof) Write(ctx context.Context, w io.Writer) error {
 		}
 		t := h.typeOf(o.Type, o.Words)
 		id, stack := h.base+o.Addr*h.step, uint64(1)
-		if s := h.r.Live[o.Sample]; s != nil && s.Frame != 0 {
+		if s := h.r.Live.Get(o.Sample); s != nil && s.Frame != 0 {
 			stack = h.serials[h.stackOf(s)]
 		}
 		seg = h.id(append(seg, hprofRoot), id)

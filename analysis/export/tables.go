@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -175,7 +174,7 @@ func State(
 	if err != nil {
 		return err
 	}
-	st, callers := stacks{r.Symbols, map[uint64]string{}}, from.Among(r.Symbols, maps.Values(r.Live))
+	st, callers := stacks{r.Symbols, map[uint64]string{}}, from.Among(r.Symbols, r.Live.Values())
 	spaces := r.Spaces(c.Spaces)
 	names := make([]string, len(spaces))
 	for i, s := range spaces {
@@ -203,7 +202,7 @@ func State(
 		if space < len(spaces) && spaces[space].Start <= o.Addr {
 			row.Space = names[space]
 		}
-		if s := r.Live[o.Sample]; s != nil {
+		if s := r.Live.Get(o.Sample); s != nil {
 			frame := callers.Of(r.Symbols, s.Frame, s.ID)
 			row.Stack, row.Thread, row.Drawn = st.of(frame), r.Threads[s.Thread].Name, frame != s.Frame
 		}
@@ -244,7 +243,7 @@ func Samples(ctx context.Context, w io.Writer, format string, r *heap.Replay) er
 		for id, s := range wait { // in eden until a collection resolves it
 			if s.Birth <= c.GC && c.Flags&trace.PauseEdenKept == 0 {
 				delete(wait, id)
-				if r.Live[id] == nil {
+				if r.Live.Get(id) == nil {
 					gone = append(gone, s)
 				}
 			}
@@ -262,7 +261,7 @@ func Samples(ctx context.Context, w io.Writer, format string, r *heap.Replay) er
 	if err != nil {
 		return err
 	}
-	for _, s := range r.Live {
+	for _, s := range r.Live.All() {
 		wait[s.ID] = s
 	}
 	rest := make([]*heap.Sample, 0, len(wait))

@@ -25,7 +25,7 @@ const (
 func (h *Tracker) age(r *heap.Cursor, t float64) {
 	h.agedAt = t
 	born := map[*Series][]float64{}
-	for id, s := range r.Live {
+	for id, s := range r.Live.All() {
 		if !h.dead[id] {
 			x := h.site(r.Symbols, s)
 			born[x] = append(born[x], h.bornAt(s))

@@ -22,7 +22,8 @@ func TestCutOff(t *testing.T) {
 		r.Resolved = nil
 		if gc == 103 {
 			r.Resolved = []*heap.Sample{old, fresh}
-			r.Live[1], r.Live[2] = old, fresh
+			r.Live.Put(1, old)
+			r.Live.Put(2, fresh)
 		}
 		h.Collection(&r.Cursor, &heap.Collection{Pause: trace.Pause{GC: gc, Kind: trace.PauseYoung,
 			Start: gc * 1e9, PhaseStart: gc*1e9 - 1e9}})

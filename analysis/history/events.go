@@ -1,9 +1,9 @@
 package history
 
 import (
-	"maps"
 	"slices"
 
+	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/trace"
 )
@@ -156,8 +156,11 @@ func (h *Tracker) AllocatedAt(t float64) float64 {
 // YoungLive calls f with each sample that lives after the newest collection and has not yet survived as many as its
 // series asks for.
 func (h *Tracker) YoungLive(r *heap.Symbols, f func(*Series, *heap.Sample)) {
-	for _, id := range slices.Sorted(maps.Keys(h.young)) {
-		s := h.young[id].s
+	all := make([]*heap.Sample, 0, h.young.Len())
+	for _, x := range h.young.All() {
+		all = append(all, x.s)
+	}
+	for s := range sites.ByID(slices.Values(all)) {
 		f(h.site(r, s), s)
 	}
 }

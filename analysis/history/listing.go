@@ -15,13 +15,14 @@ func (h *Tracker) Listing(r *heap.Cursor, dead map[uint64]bool, at float64) {
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(dead)) { // sums of weights come out the same each time
-		s := r.Live[id]
+		s := r.Live.Get(id)
 		if s == nil || h.dead[id] {
 			continue
 		}
 		h.dead[id] = true
-		f, young := h.young[id]
-		delete(h.young, id)
+		f := h.young.Get(id)
+		young := f.s != nil
+		h.young.Delete(id)
 		x, bytes := h.site(r.Symbols, s), float64(s.Size)*s.Weight
 		if !young {
 			x.Add(i, -1, -bytes)
@@ -47,7 +48,7 @@ func (h *Tracker) Survivors(r *heap.Cursor) {
 			s.Births[i].Alive = 0
 		}
 	}
-	for id, s := range r.Live {
+	for id, s := range r.Live.All() {
 		x := h.fast[[2]uint64{s.Frame, s.Type}]
 		if x == nil {
 			x = h.Sites[h.Key(r.Symbols, s)]

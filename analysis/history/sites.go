@@ -1,7 +1,6 @@
 package history
 
 import (
-	"maps"
 	"math"
 	"slices"
 
@@ -168,7 +167,7 @@ func (x *siteHistories) end(i int32, gc, old uint64) {
 		fits[typ] = [2]float64{o, b}
 		x.figure(i, typ, t)
 	}
-	for s := range sites.ByID(maps.Values(x.r.Live)) {
+	for s := range sites.ByID(x.r.Live.Values()) {
 		t := x.types[s.Type]
 		if t == nil || t.sites[s.Frame] == nil {
 			continue

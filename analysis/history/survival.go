@@ -220,7 +220,7 @@ func (x *surviving) samples(c *heap.Collection) {
 			l.site.risk[l.age] += w
 			l.site.many[l.age]++
 		}
-		if x.r.Live[id] == nil {
+		if x.r.Live.Get(id) == nil {
 			if l.age < maxAge {
 				l.site.lost[l.age] += w
 			}

@@ -10,12 +10,12 @@ package history
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
+	"github.com/heapcam/heapcam/heap/samples"
 	"github.com/heapcam/heapcam/trace"
 )
 
@@ -112,7 +112,7 @@ type Tracker struct {
 	Floors []int32
 	Live   []float64 // exact bytes of the state, −1 where it is not known
 	Sites  map[sites.Key]*Series
-	young  map[uint64]first // live samples that have not survived k collections
+	young  samples.ByID[first] // live samples that have not survived k collections
 	class  map[uint64]sites.Class
 	fast   map[[2]uint64]*Series // sites by frame and type, of known types
 	moved  []uint64              // numbers of the newest k collections that moved objects
@@ -137,7 +137,7 @@ type first struct {
 }
 
 func NewTracker(k int) *Tracker {
-	return &Tracker{k: k, Sites: map[sites.Key]*Series{}, young: map[uint64]first{}, class: map[uint64]sites.Class{},
+	return &Tracker{k: k, Sites: map[sites.Key]*Series{}, class: map[uint64]sites.Class{},
 		fast: map[[2]uint64]*Series{}, dead: map[uint64]bool{}}
 }
 
@@ -221,7 +221,7 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 		if s.Birth < h.first { // a sync point of a window whose begin is gone names it: it was there all the time
 			since = 0
 		}
-		h.young[s.ID] = first{s: s, at: since, t: h.bornAt(s)}
+		h.young.Put(s.ID, first{s: s, at: since, t: h.bornAt(s)})
 		h.site(r.Symbols, s).survived(s.Birth)
 	}
 	h.forsake(r, int32(i))
@@ -230,8 +230,9 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 			delete(h.dead, s.ID)
 			continue
 		}
-		f, young := h.young[s.ID]
-		delete(h.young, s.ID)
+		f := h.young.Get(s.ID)
+		young := f.s != nil
+		h.young.Delete(s.ID)
 		x, bytes := h.site(r.Symbols, s), float64(s.Size)*s.Weight
 		if !young {
 			x.Add(int32(i), -1, -bytes)
@@ -251,22 +252,22 @@ func (h *Tracker) Collection(r *heap.Cursor, c *heap.Collection) {
 func (h *Tracker) grow(r *heap.Symbols, t float64, moving bool) {
 	survived := func(f first) bool { return len(h.moved) == h.k && f.s.Birth <= h.moved[0] }
 	var older []uint64
-	for id, f := range h.young {
+	for id, f := range h.young.All() {
 		if survived(f) || !f.lasts && moving && t-f.t >= Lasting {
 			older = append(older, id)
 		}
 	}
 	slices.Sort(older) // so that sums of weights come out the same each time
 	for _, id := range older {
-		f := h.young[id]
+		f := h.young.Get(id)
 		x, bytes := h.site(r, f.s), float64(f.s.Size)*f.s.Weight
 		if !f.lasts {
 			h.Event(x, Event{T: f.t, N: 1, Bytes: bytes})
 			f.lasts = true
-			h.young[id] = f
+			h.young.Put(id, f)
 		}
 		if survived(f) {
-			delete(h.young, id)
+			h.young.Delete(id)
 			x.Add(f.at, 1, bytes)
 		}
 	}
@@ -295,15 +296,15 @@ func (h *Tracker) forsake(r *heap.Cursor, i int32) {
 		return
 	}
 	for _, s := range r.Left {
-		if _, young := h.young[s.ID]; !young {
+		if h.young.Get(s.ID).s == nil {
 			x := h.site(r.Symbols, s)
 			x.Add(i, -1, -float64(s.Size)*s.Weight)
 			x.Born, x.died = x.Born-1, x.died-1 // it did not die
 		}
-		delete(h.young, s.ID)
+		h.young.Delete(s.ID)
 	}
-	for s := range sites.ByID(maps.Values(r.Live)) {
-		if _, young := h.young[s.ID]; !young {
+	for s := range sites.ByID(r.Live.Values()) {
+		if h.young.Get(s.ID).s == nil {
 			h.site(r.Symbols, s).Add(i, 0, float64(s.Size)*s.Weight/2)
 		}
 	}

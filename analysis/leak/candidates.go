@@ -2,7 +2,6 @@ package leak
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/heapcam/heapcam/analysis/history"
@@ -216,7 +215,7 @@ func (h *detector) scale(r *heap.Cursor, named, others []candidate) {
 	if len(named)+len(others) == 0 || len(h.last) == 0 || h.stale() {
 		return
 	}
-	live := (&sites.State{Symbols: r.Symbols, Samples: slices.Collect(maps.Values(r.Live)), Types: h.last}).Tallies()
+	live := (&sites.State{Symbols: r.Symbols, Samples: slices.Collect(r.Live.Values()), Types: h.last}).Tallies()
 	h.figures = live
 	less := h.underestimated(r)
 	for _, all := range [...][]candidate{named, others} {
@@ -254,7 +253,7 @@ func (h *detector) underestimated(r *heap.Cursor) map[sites.Class]float64 {
 	}
 	stood, exact := map[sites.Class]float64{}, map[sites.Class]float64{}
 	of := func(typ uint32) sites.Class { return sites.ClassOf(r.Symbols, typ).Folded() }
-	for s := range sites.ByID(maps.Values(r.Live)) {
+	for s := range sites.ByID(r.Live.Values()) {
 		if s.Birth > h.earlyAt {
 			stood[of(uint32(s.Type))] += s.Weight * float64(s.Size)
 		}

@@ -242,7 +242,7 @@ func (h *detector) fills(r *heap.Cursor, x *heads) []*structure {
 // largeLive gives the bytes of live objects by site, each of which is so large that it is a sample by itself.
 func (h *detector) largeLive(r *heap.Cursor) map[sites.Key]uint64 {
 	by := map[sites.Key]uint64{}
-	for id, s := range r.Live {
+	for id, s := range r.Live.All() {
 		if s.Weight <= largeWeight && !h.Dead(id) {
 			by[h.Key(r.Symbols, s)] += s.Size
 		}

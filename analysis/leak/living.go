@@ -1,8 +1,6 @@
 package leak
 
 import (
-	"maps"
-
 	"github.com/heapcam/heapcam/analysis/sites"
 	"github.com/heapcam/heapcam/heap"
 )
@@ -26,9 +24,9 @@ func (h *detector) bySite(r *heap.Cursor) *living {
 	if h.living != nil {
 		return h.living
 	}
-	l := &living{at: map[sites.Key][]int32{}, callers: h.callers.Among(r.Symbols, maps.Values(r.Live))}
+	l := &living{at: map[sites.Key][]int32{}, callers: h.callers.Among(r.Symbols, r.Live.Values())}
 	known := map[[2]uint64]int32{} // by frame and type, which are quicker to look up than names
-	for _, s := range r.Live {
+	for _, s := range r.Live.All() {
 		x := [2]uint64{s.Frame, s.Type}
 		i, ok := known[x]
 		if !ok {

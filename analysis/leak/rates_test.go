@@ -12,7 +12,7 @@ func TestUnderestimated(t *testing.T) {
 	rate := func(more float64, late bool) float64 {
 		r, h := world(births(1, 8, forever), every([]float64{20, 30, 40, 50, 58}, nil))
 		bytes := 0.0
-		for _, s := range r.Live {
+		for _, s := range r.Live.All() {
 			bytes += s.Weight * float64(s.Size)
 		}
 		h.late, h.early, h.last = late, []heap.Count{{}, {Objects: 1, Bytes: 1000}}, []heap.Count{{},

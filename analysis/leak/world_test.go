@@ -62,17 +62,17 @@ func aged(old int, objects []object, events []event) (*heap.Replay, *detector) {
 				r.Sampled = append(r.Sampled, s)
 			}
 			gone := o.dies <= e.t
-			switch _, live := r.Live[s.ID]; {
+			switch live := r.Live.Get(s.ID) != nil; {
 			case gone && (survived[s.ID] < old || e.kind == trace.PauseFull):
 				if live {
 					r.Died = append(r.Died, s)
-					delete(r.Live, s.ID)
+					r.Live.Delete(s.ID)
 				}
 				survived[s.ID] = -1
 				continue
 			case !live:
 				r.Resolved = append(r.Resolved, s)
-				r.Live[s.ID] = s
+				r.Live.Put(s.ID, s)
 			}
 			dead[s.ID] = o.dies <= e.t+e.after
 			survived[s.ID]++

@@ -20,7 +20,7 @@ func (b *reader) settle() {
 		s := &b.open[i]
 		l := s.life()
 		l.Dead = b.now
-		if b.r.Live[s.ID] != nil {
+		if b.r.Live.Get(s.ID) != nil {
 			l.Seen, l.Dead = b.now, Never
 			if o, ok := b.at.find(at[s.ID]); ok {
 				l.Object = int(o)

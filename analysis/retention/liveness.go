@@ -164,9 +164,9 @@ func PlacedIn(v *heap.View) []Placed {
 
 // Placed gives the sampled objects as the listing itself says where they are: those of live, by id, that are there. It
 // needs no state of the heap. Of a listing of an older probe it gives none.
-func (l *Liveness) Placed(live map[uint64]*heap.Sample) (out []Placed) {
+func (l *Liveness) Placed(live *heap.Live) (out []Placed) {
 	for _, x := range l.samples {
-		if s := live[x.ID]; s != nil {
+		if s := live.Get(x.ID); s != nil {
 			out = append(out, Placed{x.Word, s})
 		}
 	}

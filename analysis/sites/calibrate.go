@@ -41,7 +41,7 @@ type CalibrationBin struct {
 func Calibrate(r *heap.View, interval uint64, seeds int) *Calibration {
 	k := &calibrating{c: &Calibration{Interval: interval, Seeds: seeds}, r: r, class: map[uint64]Class{},
 		all: map[Key]float64{}, have: ByClass(r.Symbols, r.Totals.PerType())}
-	for _, s := range r.Live {
+	for _, s := range r.Live.All() {
 		if _, ok := k.class[s.Type]; !ok {
 			k.class[s.Type] = ClassOf(r.Symbols, uint32(s.Type)).Folded()
 		}
@@ -75,7 +75,7 @@ type calibrating struct {
 func (k *calibrating) samples(keep func(*heap.Sample) bool) {
 	kept, others := map[uint64]map[uint64]float64{}, map[uint64]map[uint64]float64{} // by type and frame
 	state := State{Symbols: k.r.Symbols, Types: k.r.Totals.PerType()}
-	for _, s := range k.r.Live {
+	for _, s := range k.r.Live.All() {
 		to := others
 		if keep(s) {
 			to = kept

@@ -135,7 +135,7 @@ func LostMany(r *heap.Cursor) bool {
 
 // Live gives the rows of the state of r.
 func Live(r *heap.View, known *CoverageFollower) []Row {
-	s := State{Symbols: r.Symbols, Samples: slices.Collect(maps.Values(r.Live)), Types: r.Totals.PerType()}
+	s := State{Symbols: r.Symbols, Samples: slices.Collect(r.Live.Values()), Types: r.Totals.PerType()}
 	if known != nil {
 		s.Before, s.Lost = known.Before, known.Lost
 		s.Callers = known.callers.Among(r.Symbols, slices.Values(s.Samples))

@@ -71,8 +71,8 @@ func (w *Watched) Add(r *heap.Symbols, samples []*heap.Sample) {
 
 // Rows gives what the live samples stand for, the most bytes first; at most n. No figure is above most, the bytes that
 // can live: few samples, each of which stands for much, may add up to more than the heap has.
-func (w *Watched) Rows(r *heap.Symbols, live map[uint64]*heap.Sample, most uint64, n int) []Row {
-	s, samples := State{Symbols: r}, slices.Collect(ByID(maps.Values(live)))
+func (w *Watched) Rows(r *heap.Symbols, live *heap.Live, most uint64, n int) []Row {
+	s, samples := State{Symbols: r}, slices.Collect(ByID(live.Values()))
 	fits := map[uint64]room{}
 	for _, x := range samples {
 		fits[x.Type] = unbounded

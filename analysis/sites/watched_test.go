@@ -56,12 +56,12 @@ func TestWatchedCoverage(t *testing.T) {
 					lives += s.Weight
 				}
 			}
-			w, live := NewWatched(), map[uint64]*heap.Sample{}
+			w, live := NewWatched(), &heap.Live{}
 			names := symbols.New()
 			w.Add(names, watched)
 			for _, s := range watched {
 				if !dead[s.ID] {
-					live[s.ID] = s
+					live.Put(s.ID, s)
 					sum += s.Weight
 				}
 			}

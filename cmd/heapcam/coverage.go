@@ -111,7 +111,7 @@ func (o *coverageOptions) check(c *cobra.Command, rec *ringstore.Recording) erro
 	if err != nil {
 		return err
 	}
-	for _, s := range r.Live {
+	for _, s := range r.Live.All() {
 		if s.Interval != 0 {
 			return usage("--calibrate needs a recording at --sampling 0: this one has samples at an interval of "+
 				"%s", ui.Bytes(s.Interval))

@@ -106,19 +106,13 @@ func (l *Lives) SampleAt(id, gc uint64) *Sample {
 }
 
 // Live gives all samples that lived after collection gc, by id.
-func (l *Lives) Live(gc uint64) map[uint64]*Sample {
+func (l *Lives) Live(gc uint64) *Live {
 	l.Mu.RLock()
 	defer l.Mu.RUnlock()
-	n := 0
-	for i := range l.All {
-		if l.All[i].At(gc) {
-			n++
-		}
-	}
-	live := make(map[uint64]*Sample, n)
+	live := &Live{}
 	for i := range l.All {
 		if x := &l.All[i]; x.At(gc) {
-			live[x.Sample.ID] = x.Sample
+			live.Put(x.Sample.ID, x.Sample)
 		}
 	}
 	return live

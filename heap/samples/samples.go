@@ -29,7 +29,7 @@ var listings atomic.Uint64
 
 // Tracker is the state of all samples after the newest collection. Make one with New.
 type Tracker struct {
-	Live map[uint64]*Sample // resolved and not known dead, by id
+	Live *Live // resolved and not known dead, by id
 	// Sampled are the samples that were taken up to the newest collection, Resolved and Died are what it added to Live
 	// and took out of it. They stay the tracker's, until the next Begin.
 	Sampled, Resolved, Died []*Sample
@@ -49,12 +49,12 @@ type Tracker struct {
 }
 
 // New gives a tracker that has seen nothing.
-func New() *Tracker { return &Tracker{Live: map[uint64]*Sample{}} }
+func New() *Tracker { return &Tracker{Live: &Live{}} }
 
 // Resume gives a tracker with these live samples. They become its own.
-func Resume(live map[uint64]*Sample, taken uint64) *Tracker {
+func Resume(live *Live, taken uint64) *Tracker {
 	t := &Tracker{Live: live, Taken: taken}
-	for _, s := range live {
+	for _, s := range live.All() {
 		t.LiveBytes += s.Size
 		if Sited(s.ID) {
 			t.sited = max(t.sited, s.ID-firstSited+1)
@@ -108,10 +108,10 @@ func (t *Tracker) Resolve(id uint64) (birth uint64, ok bool) {
 	if s == nil {
 		return 0, false
 	}
-	if t.Live[id] == nil {
+	if t.Live.Get(id) == nil {
 		x := *s
 		t.Resolved = append(t.Resolved, &x)
-		t.Live[id] = &x
+		t.Live.Put(id, &x)
 		t.LiveBytes += x.Size
 	}
 	return s.Birth, true
@@ -120,11 +120,15 @@ func (t *Tracker) Resolve(id uint64) (birth uint64, ok bool) {
 // Die takes a sample out of Live.
 func (t *Tracker) Die(id uint64) {
 	delete(t.watched, id)
-	if s := t.Live[id]; s != nil {
-		t.Died = append(t.Died, s)
-		t.LiveBytes -= s.Size
-		delete(t.Live, id)
+	if s := t.Live.Get(id); s != nil {
+		t.die(s)
 	}
+}
+
+func (t *Tracker) die(s *Sample) {
+	t.Died = append(t.Died, s)
+	t.LiveBytes -= s.Size
+	t.Live.Delete(s.ID)
 }
 
 // EmptyEden takes in that eden was emptied. If the epoch says which samples survived, the pending ones have died. An
@@ -144,7 +148,7 @@ func (t *Tracker) Adopt(reported []trace.LiveSample, site func(uint64) uint64,
 	attach func(*trace.LiveSample, *Sample) bool) {
 	listing := listings.Add(1)
 	for _, l := range reported {
-		x, waits := t.Live[l.ID], false
+		x, waits := t.Live.Get(l.ID), false
 		lived := x != nil
 		if x == nil {
 			x = t.pending.find(l.ID)
@@ -173,16 +177,16 @@ func (t *Tracker) Adopt(reported []trace.LiveSample, site func(uint64) uint64,
 		}
 		x.listing = listing
 		if !lived {
-			t.Live[l.ID] = x
+			t.Live.Put(l.ID, x)
 			t.Resolved = append(t.Resolved, x)
 		}
 	}
 	// Most that lived are reported again. So the map stays, and only what is gone leaves it.
 	t.LiveBytes = 0
-	for id, x := range t.Live {
+	for id, x := range t.Live.All() {
 		if x.listing != listing && !Sited(id) { // no sync point reports these: see KeepSited
 			t.Died = append(t.Died, x)
-			delete(t.Live, id)
+			t.Live.Delete(id)
 			continue
 		}
 		t.LiveBytes += x.Size
@@ -191,16 +195,16 @@ func (t *Tracker) Adopt(reported []trace.LiveSample, site func(uint64) uint64,
 }
 
 // replace makes live the live samples.
-func (t *Tracker) replace(live map[uint64]*Sample) {
+func (t *Tracker) replace(live *Live) {
 	t.LiveBytes = 0
-	for id, x := range live {
+	for id, x := range live.All() {
 		t.LiveBytes += x.Size
-		if t.Live[id] == nil {
+		if t.Live.Get(id) == nil {
 			t.Resolved = append(t.Resolved, x)
 		}
 	}
-	for id, x := range t.Live {
-		if live[id] == nil {
+	for id, x := range t.Live.All() {
+		if live.Get(id) == nil {
 			t.Died = append(t.Died, x)
 		}
 	}

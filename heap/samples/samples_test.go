@@ -26,7 +26,7 @@ func TestLifeOfSamples(t *testing.T) {
 	}
 	x.EmptyEden(true)
 	lives.Follow(x, 1)
-	if _, ok := x.Resolve(5); ok || len(x.Live) != 1 || x.LiveBytes != 16 ||
+	if _, ok := x.Resolve(5); ok || x.Live.Len() != 1 || x.LiveBytes != 16 ||
 		len(x.Sampled) != 2 || len(x.Resolved) != 1 {
 		t.Errorf("sample 5 died in eden: %+v", x)
 	}
@@ -36,12 +36,12 @@ func TestLifeOfSamples(t *testing.T) {
 	x.Die(7)
 	x.Die(7)
 	lives.Follow(x, 4)
-	if birth, _ := x.Resolve(8); birth != 4 || len(x.Died) != 1 || len(x.Live) != 1 ||
+	if birth, _ := x.Resolve(8); birth != 4 || len(x.Died) != 1 || x.Live.Len() != 1 ||
 		x.LiveBytes != 16 || x.Taken != 3 {
 		t.Errorf("born at %d, %+v", birth, x)
 	}
 	for gc, want := range map[uint64]bool{0: false, 1: true, 3: true, 4: false} {
-		if _, live := lives.Live(gc)[7]; live != want || (lives.SampleAt(7, gc) != nil) != want {
+		if live := lives.Live(gc).Get(7) != nil; live != want || (lives.SampleAt(7, gc) != nil) != want {
 			t.Errorf("after collection %d sample 7 lives: %v, want %v", gc, live, want)
 		}
 	}
@@ -61,7 +61,7 @@ func TestUnresolved(t *testing.T) {
 		}
 	}
 	x.EmptyEden(true)
-	if _, ok := x.Resolve(2); ok || len(x.Live) != 2 || x.Live[1].Time != 5 {
+	if _, ok := x.Resolve(2); ok || x.Live.Len() != 2 || x.Live.Get(1).Time != 5 {
 		t.Errorf("%+v", x)
 	}
 	for range 3 * maxUnresolved {
@@ -80,10 +80,10 @@ func TestAdopt(t *testing.T) {
 	x.Resolve(1)
 	x.Resolve(2)
 	x.Begin()
-	known := x.Live[1]
+	known := x.Live.Get(1)
 	reported := []trace.LiveSample{{ID: 1, Birth: 3, Addr: 8}, {ID: 4, Size: 40, Addr: 16}, {ID: 6, Addr: 24}}
 	x.Adopt(reported, same, func(l *trace.LiveSample, _ *Sample) bool { return l.Addr < 24 })
-	if x.Live[1] != known || known.Birth != 3 || x.Live[4] == nil || x.Live[6] != nil || len(x.Live) != 2 {
+	if x.Live.Get(1) != known || known.Birth != 3 || x.Live.Get(4) == nil || x.Live.Get(6) != nil || x.Live.Len() != 2 {
 		t.Errorf("live are %v", x.Live)
 	}
 	if len(x.Died) != 1 || x.Died[0].ID != 2 || len(x.Resolved) != 1 || x.Resolved[0].ID != 4 || x.LiveBytes != 56 {

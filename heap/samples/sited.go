@@ -16,7 +16,7 @@ func (t *Tracker) AddSited(typ, bytes, frame, birth, time uint64) uint64 {
 	t.sited++
 	s := &Sample{Sample: trace.Sample{ID: id, Time: time, Type: typ, Size: bytes, Frame: frame}, Birth: birth,
 		Weight: 1}
-	t.Live[id] = s
+	t.Live.Put(id, s)
 	t.LiveBytes += bytes
 	t.Resolved = append(t.Resolved, s)
 	return id
@@ -38,9 +38,5 @@ func (t *Tracker) KeepSited(each func(there func(id uint64))) {
 			there[k/64] |= 1 << (k % 64)
 		}
 	})
-	for id := range t.Live {
-		if k := id - firstSited; Sited(id) && there[k/64]>>(k%64)&1 == 0 {
-			t.Die(id)
-		}
-	}
+	t.Live.keep(there, t.die)
 }

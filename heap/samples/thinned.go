@@ -36,8 +36,8 @@ func (x *Thinned) Follow(t *Tracker) {
 		x.Die(s.ID)
 	}
 	for _, s := range t.Resolved {
-		if s = x.draw(s); s != nil && t.Live[s.ID] != nil && x.Live[s.ID] == nil {
-			x.Live[s.ID] = s
+		if s = x.draw(s); s != nil && t.Live.Get(s.ID) != nil && x.Live.Get(s.ID) == nil {
+			x.Live.Put(s.ID, s)
 			x.LiveBytes += s.Size
 			x.Resolved = append(x.Resolved, s)
 		}

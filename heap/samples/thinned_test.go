@@ -24,8 +24,8 @@ func TestThinned(t *testing.T) {
 	}
 	thin.Follow(x)
 	stood := func() (sum float64) {
-		for id, s := range thin.Live {
-			if s.Interval != interval || x.Live[id] == nil {
+		for id, s := range thin.Live.All() {
+			if s.Interval != interval || x.Live.Get(id) == nil {
 				t.Fatalf("sample %d: %+v", id, s)
 			}
 			sum += s.Weight
@@ -33,10 +33,10 @@ func TestThinned(t *testing.T) {
 		return sum
 	}
 	first, sigma := stood(), math.Sqrt(n*trace.Weight(size, interval))
-	if math.Abs(first-n) > 4*sigma || len(thin.Sampled) != len(thin.Live) || len(thin.Resolved) != len(thin.Live) {
-		t.Errorf("%d samples stand for %.0f objects of %d", len(thin.Live), first, n)
+	if math.Abs(first-n) > 4*sigma || len(thin.Sampled) != thin.Live.Len() || len(thin.Resolved) != thin.Live.Len() {
+		t.Errorf("%d samples stand for %.0f objects of %d", thin.Live.Len(), first, n)
 	}
-	if share := thin.Share(); math.Abs(share-float64(len(thin.Live))/n) > 1e-9 {
+	if share := thin.Share(); math.Abs(share-float64(thin.Live.Len())/n) > 1e-9 {
 		t.Errorf("%.4f of the samples were drawn", share)
 	}
 	x.Begin()
@@ -46,17 +46,17 @@ func TestThinned(t *testing.T) {
 		x.Resolve(s.ID)
 	}
 	dead := 0
-	for id := range thin.Live {
+	for id := range thin.Live.All() {
 		x.Die(id)
 		dead++
 		if dead == 10 {
 			break
 		}
 	}
-	before := len(thin.Live)
+	before := thin.Live.Len()
 	thin.Follow(x)
-	if len(thin.Live) != before-10+2 || len(thin.Died) != 10 || thin.Live[n+1] != x.Live[n+1] {
-		t.Errorf("%d samples after %d; %d died", len(thin.Live), before, len(thin.Died))
+	if thin.Live.Len() != before-10+2 || len(thin.Died) != 10 || thin.Live.Get(n+1) != x.Live.Get(n+1) {
+		t.Errorf("%d samples after %d; %d died", thin.Live.Len(), before, len(thin.Died))
 	}
 }
 

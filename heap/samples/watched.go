@@ -46,7 +46,7 @@ func (t *Tracker) Survive(id uint64) {
 	}
 	delete(t.watched, id)
 	t.Resolved = append(t.Resolved, s)
-	t.Live[id] = s
+	t.Live.Put(id, s)
 	t.LiveBytes += s.Size
 }
 
@@ -57,18 +57,19 @@ func (t *Tracker) Forsake(ids []uint64) {
 	}
 	for _, id := range ids {
 		delete(t.watched, id)
-		if s := t.Live[id]; s != nil {
+		if s := t.Live.Get(id); s != nil {
 			t.Left = append(t.Left, s)
 			t.LiveBytes -= s.Size
-			delete(t.Live, id)
+			t.Live.Delete(id)
 		}
 	}
 	t.Doubled = true
-	for _, m := range []map[uint64]*Sample{t.watched, t.Live} {
-		for _, s := range m {
-			s.Weight *= 2
-			s.Chances *= 2
-		}
+	twice := func(s *Sample) { s.Weight, s.Chances = 2*s.Weight, 2*s.Chances }
+	for _, s := range t.watched {
+		twice(s)
+	}
+	for _, s := range t.Live.All() {
+		twice(s)
 	}
 }
 
@@ -78,13 +79,13 @@ func (t *Tracker) AdoptWatched(y *trace.Sync, site func(uint64) uint64) {
 	for i := range y.Watching {
 		reported[y.Watching[i].ID] = &y.Watching[i]
 	}
-	live, watched := map[uint64]*Sample{}, map[uint64]*Sample{}
+	live, watched := &Live{}, map[uint64]*Sample{}
 	for _, l := range y.Samples {
 		w := reported[l.ID]
-		if w == nil || len(live)+len(watched) >= maxWatched {
+		if w == nil || live.Len()+len(watched) >= maxWatched {
 			continue
 		}
-		x := t.Live[l.ID]
+		x := t.Live.Get(l.ID)
 		if x == nil {
 			x = t.watched[l.ID]
 		}
@@ -95,7 +96,7 @@ func (t *Tracker) AdoptWatched(y *trace.Sync, site func(uint64) uint64) {
 		x.Birth, x.Chances = l.Birth, w.Chances
 		x.Weight = trace.Weight(l.Size, l.Interval) * float64(w.Chances)
 		if w.Survived {
-			live[l.ID] = x
+			live.Put(l.ID, x)
 		} else {
 			watched[l.ID] = x
 		}

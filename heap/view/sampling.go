@@ -2,7 +2,6 @@ package view
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sync"
 
@@ -63,7 +62,7 @@ func (x *Sampling) Fold(
 		fs, err := v.Fold(WantSamples, nil, 1)
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		widest := samples.WidestOf(maps.Values(v.Live))
+		widest := samples.WidestOf(v.Live.Values())
 		for i := range fs {
 			d := &fs[i]
 			if !d.Sampled {

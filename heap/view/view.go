@@ -41,7 +41,7 @@ type View struct {
 	// Relisted is the newest collection from whose listing on the state is followed, 0: none. Then some objects of the
 	// state before have lost their identity, and with it their birth (Object.AtLeast).
 	Relisted uint64
-	Live     map[uint64]*samples.Sample // nil in a view that was frozen: ask Sample
+	Live     *samples.Live // nil in a view that was frozen: ask Sample
 
 	lives  *samples.Lives // of a view that was frozen, in place of Live
 	labels *Labels
@@ -57,7 +57,7 @@ func (v *View) Sample(id uint64) *samples.Sample {
 }
 
 // LiveSamples gives all live samples, by id. They are only read.
-func (v *View) LiveSamples() map[uint64]*samples.Sample {
+func (v *View) LiveSamples() *samples.Live {
 	if v.lives == nil {
 		return v.Live
 	}
@@ -68,7 +68,7 @@ func (v *View) LiveSamples() map[uint64]*samples.Sample {
 func (v *View) samples() (find func(id uint64) *samples.Sample, done func()) {
 	l := v.lives
 	if l == nil {
-		return func(id uint64) *samples.Sample { return v.Live[id] }, func() {}
+		return func(id uint64) *samples.Sample { return v.Live.Get(id) }, func() {}
 	}
 	l.Mu.RLock()
 	return func(id uint64) *samples.Sample { return l.SampleAt(id, v.GC) }, l.Mu.RUnlock
