@@ -252,7 +252,15 @@ func (h *detector) underestimated(r *heap.Cursor) map[sites.Class]float64 {
 		return nil
 	}
 	stood, exact := map[sites.Class]float64{}, map[sites.Class]float64{}
-	of := func(typ uint32) sites.Class { return sites.ClassOf(r.Symbols, typ).Folded() }
+	class := map[uint32]sites.Class{} // there are many samples of each
+	of := func(typ uint32) sites.Class {
+		c, ok := class[typ]
+		if !ok {
+			c = sites.ClassOf(r.Symbols, typ).Folded()
+			class[typ] = c
+		}
+		return c
+	}
 	for s := range sites.ByID(r.Live.Values()) {
 		if s.Birth > h.earlyAt {
 			stood[of(uint32(s.Type))] += s.Weight * float64(s.Size)
