@@ -223,6 +223,10 @@ func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count,
 		sum.merge(x.t)
 	}
 	proven, none := splitAll(noSite(left, have, before, sampled, shared), few)
+	slices.SortFunc(proven, func(a, b Row) int { // they come from a map
+		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Loader, b.Loader),
+			cmp.Compare(JoinStack(a.Site), JoinStack(b.Site)))
+	})
 	out = append(out, proven...)
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Bytes > out[j].Bytes })
 	slices.SortFunc(none, func(a, b Row) int {
