@@ -13,7 +13,8 @@ import (
 
 // TestExactSites rewrites the bytecode of a program (`--sites exact`) whose sites allocate arrays of lengths of
 // their own: no array has another's site, most have one, and the program ends as it does without. The ring rotates: of
-// old objects the sites come from sync points, which have time for all of them (--max-sync-pause 0) on a slow machine too.
+// old objects the sites come from sync points, which have time for all of them (--max-sync-pause 0) on a slow machine,
+// too.
 func TestExactSites(t *testing.T) {
 	tiers.Gate(t, "exact sites by rewritten bytecode")
 	t.Parallel()
