@@ -61,6 +61,56 @@ func TestHelperThreads(t *testing.T) {
 	})
 }
 
+// TestHelperThreadsEden is the same for eden at depth full, which Serial and Parallel have in one piece: it is cut
+// where sampled objects stand. Where one does not stand there ("wrong"), that pause is lost and eden is not cut again.
+func TestHelperThreadsEden(t *testing.T) {
+	t.Parallel()
+	if runtime.NumCPU() < 2 {
+		t.Skip("not run: helper threads (one CPU)")
+	}
+	for _, c := range []struct {
+		name, crew string
+		helps      string
+	}{
+		{"compare", "2", "yes"}, {"use", "8", "yes"}, {"late", "4", ""}, {"fault", "3", "no"}, {"hang", "6", "no"},
+		{"die", "7", "no"}, {"wrong", "10", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			gcs := []string{"Parallel", "G1", "Serial"}
+			if c.name == "wrong" {
+				gcs = []string{"Parallel", "Serial"} // regions need no objects to be found
+			}
+			one := func(t *testing.T, major int, gc string) {
+				p := crewProgram(major, gc, "oracle=1,crew="+c.crew)
+				p.main, p.args = "Swirl", []string{"600", "300", "0"}
+				p.heap, p.limit = "200m", "64MiB"
+				p.opts = append(p.opts, "-Xmn40m")
+				p.flags = append(p.flags, "--depth", "full", "--sampling", "64KiB")
+				r := p.start(t)
+				r.finish(t)
+				rec := r.recorded(t)
+				verify(t, rec.dir, 1)
+				lost := strings.Count(r.stderr.String(), "could not be read")
+				if lost > 0 != (c.name == "wrong") || lost > 1 {
+					t.Errorf("%d collections could not be read: %s", lost, r.stderr.String())
+				}
+				m := walksLine.FindStringSubmatch(r.stderr.String())
+				if m == nil {
+					t.Fatalf("no line about helper threads: %s", r.stderr.String())
+				}
+				if m[3] != "0" || (c.helps == "yes") != (m[1] != "0") && c.helps != "" || m[2] == "0" {
+					t.Errorf("%s", m[0])
+				}
+			}
+			if c.name == "compare" {
+				eachPair(t, []int{17, 25}, gcs, one)
+			} else {
+				somePair(t, "helper threads in eden "+c.name, []int{17, 25}, gcs, one)
+			}
+		})
+	}
+}
+
 // TestHelperThreadsSlices is the same for listings that are spread over collections, with losses.
 func TestHelperThreadsSlices(t *testing.T) {
 	t.Parallel()

@@ -22,15 +22,18 @@ struct crow {
 };
 extern HIDDEN struct crow *crows;
 extern HIDDEN uint32_t cstamp, *ctouched, nctouched;
-static inline void census(uint32_t type, uint32_t bucket, int cell, uint64_t bytes) {
+static inline void census_add(uint32_t type, uint32_t bucket, int cell, uint64_t n, uint64_t bytes) {
     uint32_t i = TSLOT(type) * BUCKETS + bucket;
     struct crow *r = &crows[i];
     if (r->stamp != cstamp) {
         *r = (struct crow){.stamp = cstamp, .type = type, .bucket = bucket};
         ctouched[nctouched++] = i;
     }
-    r->cell[cell].n++;
+    r->cell[cell].n += n;
     r->cell[cell].b += bytes;
+}
+static inline void census(uint32_t type, uint32_t bucket, int cell, uint64_t bytes) {
+    census_add(type, bucket, cell, 1, bytes);
 }
 bool census_put(struct enc *e); // returns whether some of it is of what a ramp has not counted
 void census_reset(void);

@@ -9,56 +9,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crewmates.h"
 #include "guard.h"
 #include "heapcam_abi.h"
 #include "log.h"
 #include "marks.h"
-#include "object.h"
 #include "options.h"
 #include "os.h"
 #include "pool.h"
 #include "recording.h"
-#include "tokens.h"
 
 enum { FREE, MAIN, CREW, DONE };
-enum { ALL, GRAVES, MARKS }; // as in walk_list.c
-
-struct unit {
-    uint64_t lo, hi, seen;
-    const uint64_t *bits; // with MARKS
-    uint32_t how;
-    _Atomic uint32_t state;
-    // By who has it, before DONE:
-    const uint8_t *tokens;
-    const struct grave *graves; // that were found; they lie downwards
-    uint64_t n, ngraves;        // bytes, graves
-    uint64_t objects, bytes;
-};
-struct grave {
-    uint64_t lo, hi;
-};
-
-// What one of the crew has: its memory, its classes.
-static struct mate {
-    uint8_t *buffer;
-    uint64_t used; // bytes at its beginning and, for graves, at its end; of this job
-    uint64_t most;
-    struct hot *hots;
-} mates[POOL_MOST];
+static struct mate mates[POOL_MOST];
 enum { BUFFER = 16 << 20, KEPT = 1 << 20, TABLE = HOTS * sizeof(struct hot) };
 
 // Of the job that is open. Written by the VM thread while all of the crew sleep.
 static struct unit *units;
-static uint32_t nunits, most_units, taken; // taken: by crew_took
+static uint32_t nunits, most_units, taken; // taken: by crew_took or crew_walked
 static _Atomic int64_t top;                // the crew takes the range below it
+static const struct heapmap *after;        // with MOVES: the pause
 
 // A test's (option crew): how many ranges were used, and how many were not what the VM thread would have written.
 static PER_RECORDING uint64_t used_units, own_units, differ;
 // With TEST_TURNS: the shortest listing without a crew and with one, ns.
 static PER_RECORDING uint64_t began, shortest[2] = {UINT64_MAX, UINT64_MAX};
 static PER_RECORDING bool with;
+// With TEST_EDEN: what walks of eden took without a crew and with one, ns, and of how many bytes.
+static PER_RECORDING uint64_t eden_ns[2], eden_bytes[2], walked_bytes;
 
-enum { TEST_COMPARE = 2, TEST_FAULT, TEST_LATE, TEST_STRAGGLE, TEST_HANG, TEST_DIE, TEST_TURNS };
+enum { TEST_COMPARE = 2, TEST_FAULT, TEST_LATE, TEST_STRAGGLE, TEST_HANG, TEST_DIE, TEST_TURNS, TEST_EDEN };
 
 // ---- the crew's side -----------------------------------------------------------------------------
 static void test_at_work(uint64_t bad) {
@@ -66,6 +45,11 @@ static void test_at_work(uint64_t bad) {
     if (opt.crew == TEST_LATE || opt.crew == TEST_STRAGGLE) os_sleep_us(30000);
     while (opt.crew == TEST_HANG) os_sleep_us(10000);
     if (opt.crew == TEST_DIE) pool_die();
+}
+
+bool crew_finished(struct unit *u) {
+    uint32_t mine = CREW;
+    return atomic_compare_exchange_strong(&u->state, &mine, DONE);
 }
 
 // Like list of walk_list.c. False: the VM thread has to do it.
@@ -107,11 +91,17 @@ HOT bool list_unit(int lay, int how, struct mate *m, struct unit *u, uint32_t jo
     u->tokens = begin, u->n = (uint64_t)(p - begin);
     u->graves = g, u->ngraves = (uint64_t)(last - g);
     u->objects = n, u->bytes = hi - u->lo - dead;
-    uint32_t mine = CREW;
-    if (!atomic_compare_exchange_strong(&u->state, &mine, DONE)) return false;
+    if (!crew_finished(u)) return false;
     m->used = (uint64_t)(p - m->buffer);
     m->most = (uint64_t)((uint8_t *)g - m->buffer);
     return true;
+}
+
+static uint64_t most_of(uint64_t now, uint64_t before) {
+    enum { PAGE = 4096 };
+    now = (now + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+    before -= (before >> 3) & ~(uint64_t)(PAGE - 1);
+    return now > before ? now : before;
 }
 
 static void work(unsigned who) {
@@ -120,6 +110,9 @@ static void work(unsigned who) {
     if (!job) return;
     m->used = 0, m->most = BUFFER;
     memset(m->hots, 0, TABLE); // classes may have gone since the last job
+    memset(m->counts, 0, COUNTS * sizeof *m->counts);
+    m->ntouched = 0;
+    const bool moves = nunits && units[0].how == MOVES;
     for (int64_t i; pool_works(job) && (i = atomic_fetch_sub(&top, 1) - 1) >= 0;) {
         struct unit *u = &units[i];
         uint32_t none = FREE;
@@ -128,17 +121,26 @@ static void work(unsigned who) {
 #define ANY(lay) list_unit(lay, ALL, m, u, job)
 #define KNOWN(lay) list_unit(lay, GRAVES, m, u, job)
 #define ASKED(lay) list_unit(lay, MARKS, m, u, job)
-        (void)(u->how == MARKS ? FOR_LAYOUT(ASKED) : u->how == GRAVES ? FOR_LAYOUT(KNOWN) : FOR_LAYOUT(ANY));
+        (void)(u->how == MOVES    ? crewmoves_walk(m, u, after, job)
+               : u->how == MARKS  ? FOR_LAYOUT(ASKED)
+               : u->how == GRAVES ? FOR_LAYOUT(KNOWN)
+                                  : FOR_LAYOUT(ANY));
 #undef ANY
 #undef KNOWN
 #undef ASKED
     }
+    if (!moves) return;
+    m->low = most_of(m->used, m->low);
+    m->high = most_of(BUFFER - m->most, m->high);
 }
 
-// Between jobs: what a large listing took is given back, with what a range that was not finished and graves have.
+// Between jobs: what a large listing took is given back, with what a range that was not finished and graves have. Eden
+// is walked in each pause, where new pages would take as long as the walk: what it needed of late stays.
 static void rest(unsigned who) {
-    os_give_back(mates[who].buffer + KEPT, BUFFER - KEPT);
-    mates[who].used = 0;
+    struct mate *m = &mates[who];
+    uint64_t low = m->low > KEPT ? m->low : KEPT;
+    if (low + m->high < BUFFER) os_give_back(m->buffer + low, BUFFER - low - m->high);
+    m->used = 0;
 }
 
 // ---- the VM thread's side ------------------------------------------------------------------------
@@ -176,13 +178,35 @@ bool crew_call(uint64_t bytes) {
     return (bytes >= WORTH || opt.crew >= TEST_COMPARE) && pool_ready() && units;
 }
 
-void crew_add(uint64_t lo, uint64_t hi) {
+static void add(uint64_t lo, uint64_t hi, uint32_t how) {
     if (lo == hi || nunits == most_units) return;
     struct unit *u = &units[nunits++];
     u->lo = lo, u->hi = hi, u->seen = lo, u->bits = NULL;
-    u->how = graves_ask(lo) ? MARKS : graves_at(lo) ? GRAVES : ALL;
+    u->how = how;
     if (u->how == MARKS) u->bits = marks_of(lo, hi, &u->seen);
     atomic_store_explicit(&u->state, FREE, memory_order_relaxed);
+}
+
+void crew_add(uint64_t lo, uint64_t hi) { add(lo, hi, graves_ask(lo) ? MARKS : graves_at(lo) ? GRAVES : ALL); }
+
+bool crew_add_eden(void *unused, uint64_t lo, uint64_t hi) {
+    (void)unused;
+    add(lo, hi, MOVES);
+    return true;
+}
+
+// Shorter walks than those of listings are worth it, since no other work needs the memory meanwhile.
+enum { WORTH_EDEN = 8 << 20 }; // bytes
+bool crew_call_eden(uint64_t bytes, const struct heapmap *finish) {
+    nunits = taken = 0;
+    cmp.u = NULL;
+    began = 0;
+    after = finish;
+    walked_bytes = bytes;
+    if (bytes < WORTH_EDEN && (opt.crew < TEST_COMPARE || opt.crew == TEST_EDEN)) return false;
+    if (opt.crew == TEST_EDEN) began = now_ns();
+    if (began && (with = !with)) return false;
+    return pool_ready() && units;
 }
 
 void crew_start(void) {
@@ -193,8 +217,11 @@ void crew_start(void) {
 void crew_stop(void) {
     compare();
     pool_close();
-    uint64_t took = now_ns() - began;
-    if (began && took < shortest[with]) shortest[with] = took;
+    uint64_t took = began ? now_ns() - began : 0;
+    if (opt.crew == TEST_EDEN && began)
+        eden_ns[with] += took, eden_bytes[with] += walked_bytes;
+    else if (began && took < shortest[with])
+        shortest[with] = took;
     nunits = 0;
 }
 
@@ -213,14 +240,33 @@ static bool adopt(struct walker *w, const struct unit *u) {
     return true;
 }
 
+// The next range, if it is that one. *was: DONE, or the VM thread has it now.
+static struct unit *take(uint64_t lo, uint64_t hi, uint32_t *was) {
+    if (lo == hi || taken >= nunits) return NULL;
+    struct unit *u = &units[taken];
+    if (u->lo != lo || u->hi != hi) return NULL;
+    taken++;
+    *was = atomic_load_explicit(&u->state, memory_order_acquire);
+    while (*was != DONE && !atomic_compare_exchange_weak(&u->state, was, MAIN)) {}
+    return u;
+}
+
+const struct unit *crew_walked(uint64_t lo, uint64_t hi, bool *again) {
+    uint32_t was;
+    struct unit *u = take(lo, hi, &was);
+    if (!u || was != DONE) return own_units += u != NULL, NULL;
+    used_units++;
+    *again = opt.crew == TEST_COMPARE;
+    return u;
+}
+
+void crew_differs(bool yes) { differ += yes; }
+
 bool crew_took(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes) {
     compare();
-    if (lo == hi || taken >= nunits) return false;
-    struct unit *u = &units[taken];
-    if (u->lo != lo || u->hi != hi) return false;
-    taken++;
-    uint32_t was = atomic_load_explicit(&u->state, memory_order_acquire);
-    while (was != DONE && !atomic_compare_exchange_weak(&u->state, &was, MAIN)) {}
+    uint32_t was;
+    struct unit *u = take(lo, hi, &was);
+    if (!u) return false;
     if (was == DONE && opt.crew == TEST_COMPARE) {
         cmp.u = u, cmp.e = w->e, cmp.from = w->e->p;
         cmp.sum[0] = objects, cmp.sum[1] = bytes;
@@ -237,12 +283,15 @@ bool crew_took(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, ui
 // ---- begin and end -------------------------------------------------------------------------------
 static bool get_memory(unsigned n) {
     most_units = heapmap()->areas();
+    if (most_units < STARTS + 1) most_units = STARTS + 1; // eden in parts
     units = os_sparse(most_units * sizeof *units);
     bool ok = units;
     for (unsigned i = 0; i < n; i++) {
         mates[i].buffer = os_sparse(BUFFER);
         mates[i].hots = os_memory(TABLE);
-        ok = ok && mates[i].buffer && mates[i].hots;
+        mates[i].counts = os_memory(COUNTS * (sizeof(struct count) + sizeof(uint32_t)));
+        mates[i].touched = (uint32_t *)(void *)(mates[i].counts + COUNTS);
+        ok = ok && mates[i].buffer && mates[i].hots && mates[i].counts;
     }
     return ok;
 }
@@ -251,19 +300,27 @@ static void give_memory_back(void) {
     for (unsigned i = 0; i < POOL_MOST; i++) {
         if (mates[i].buffer) os_release(mates[i].buffer, BUFFER);
         if (mates[i].hots) os_release(mates[i].hots, TABLE);
-        mates[i] = (struct mate){NULL, 0, 0, NULL};
+        if (mates[i].counts) os_release(mates[i].counts, COUNTS * (sizeof(struct count) + sizeof(uint32_t)));
+        mates[i] = (struct mate){.buffer = NULL};
     }
     if (units) os_release(units, most_units * sizeof *units);
     units = NULL;
 }
 
-void crew_begin(void) {
+void crew_begin(bool full) {
+    static PER_RECORDING bool tried;
+    if (tried || !(full || vm_has_regions())) return; // nothing else of Serial and Parallel has parts
+    tried = true;
     unsigned n = os_cpus();
     n = n > POOL_MOST ? POOL_MOST : n ? n - 1 : 0;
     if (!n && opt.crew > 1) n = 1;
-    if (units || !opt.crew || !n || guard_without_handler || !vm_has_regions()) return;
+    if (units || !opt.crew || !n || guard_without_handler) return;
     if (!get_memory(n) || !pool_begin(n, work, rest)) give_memory_back();
 }
+
+static double eden_ms(int i) { return (double)eden_ns[i] / 1e6 / ((double)(eden_bytes[i] | 1) / (1 << 20)); }
+
+bool crew_is_there(void) { return units; }
 
 void crew_report(void) {
     if (opt.crew > 1 && units)
@@ -271,6 +328,8 @@ void crew_report(void) {
                  "%llu us",
                  (unsigned long long)used_units, (unsigned long long)own_units, (unsigned long long)differ,
                  (unsigned long long)shortest[0] / 1000, (unsigned long long)shortest[1] / 1000);
+    if (opt.crew == TEST_EDEN)
+        log_line("walks of eden: %.2f ms a MiB, alone %.2f", eden_ms(0), eden_ms(1));
 }
 
 void crew_end(void) {

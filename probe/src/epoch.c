@@ -30,7 +30,6 @@
 #include "storm.h"
 #include "tops.h"
 #include "switch.h"
-#include "tlabs.h"
 #include "unloading.h"
 #include "walk.h"
 
@@ -91,8 +90,7 @@ static void look_at_start(void *unused) {
     depth_lower();
     classes_scan_new();
     heapmap()->read(&maps.start);
-    nholes = 0;
-    if (depth_now() == HC_DEPTH_FULL) tlab_holes();
+    moves_look_at_start(&maps.start, (int)depth_now());
     started = true;
 }
 

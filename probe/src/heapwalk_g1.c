@@ -33,11 +33,11 @@ static bool moves(struct walker *w, const struct heapmaps *m, bool evac) {
     return ok;
 }
 
-static bool eden(struct walker *w, const struct heapmaps *m) {
+static bool eden(const struct heapmaps *m, bool (*each)(void *arg, uint64_t lo, uint64_t hi), void *arg) {
     bool ok = true;
     for (uint32_t i = 0; i < regions_in_both(m); i++) {
         const struct area *s = &m->start.area[i];
-        if (s->kind == HC_SPACE_EDEN && used(s)) ok &= walk_moves(w, s->bottom, s->top, SRC_EDEN, 0);
+        if (s->kind == HC_SPACE_EDEN && used(s)) ok &= each(arg, s->bottom, s->top);
     }
     return ok;
 }

@@ -4,6 +4,10 @@
 #include "heapwalk.h"
 
 #include "guard.h"
+#include "recording.h"
+
+PER_RECORDING uint64_t eden_starts[STARTS];
+PER_RECORDING uint32_t neden_starts;
 
 // Eden that survived the pause: nothing was evacuated from it (promotion failure).
 static bool emptied(const struct heapmaps *m) {
@@ -29,9 +33,18 @@ static bool moves(struct walker *w, const struct heapmaps *m, bool evac) {
     return ok;
 }
 
-static bool eden(struct walker *w, const struct heapmaps *m) {
+static bool eden(const struct heapmaps *m, bool (*each)(void *arg, uint64_t lo, uint64_t hi), void *arg) {
     const struct area *s = &m->start.area[EDEN];
-    return !used(s) || (!given_back(m, s) && walk_moves(w, s->bottom, s->top, SRC_EDEN, 0));
+    if (!used(s)) return true;
+    if (given_back(m, s)) return false;
+    uint64_t lo = s->bottom;
+    bool ok = true;
+    for (uint32_t i = 0; i < neden_starts; i++) {
+        if (eden_starts[i] <= lo || eden_starts[i] >= s->top) continue;
+        ok &= each(arg, lo, eden_starts[i]);
+        lo = eden_starts[i];
+    }
+    return each(arg, lo, s->top) && ok;
 }
 
 static void births(struct walker *w, struct heapmaps *m, bool evac) {

@@ -50,7 +50,8 @@ const struct hot *object_learn_aside(struct hot *table, int lay, uint64_t a, uin
 HOT const struct hot *object_next(struct hot *aside, int lay, uint64_t a, uint64_t mark, uint64_t round,
                                   struct hot *spare, uint32_t *len, uint64_t *next) {
     *next = a;
-    if (aside && lay == COMPACT && (mark & 3) == 3) return NULL;
+    if (aside && lay == COMPACT && (mark & 3) == 3 && (mark & ~7ull) - (uint64_t)vm.heap_base >= vm.heap_bytes)
+        return NULL; // the VM thread says what is wrong
     uint64_t word = word_at(lay, a, mark);
     const struct hot *h = hot_at(aside ? aside : hots, word, lay == COMPACT);
     if (lay == WIDE || !LIKELY(h->word == (uint32_t)word && word)) {

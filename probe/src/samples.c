@@ -425,6 +425,23 @@ void samples_live(struct enc *e, const struct heapmap *at_finish) {
     if (at) blob_end(e, at);
 }
 
+uint32_t samples_starts(uint64_t lo, uint64_t hi, uint64_t to[STARTS]) {
+    uint64_t first[STARTS] = {0}, part = (hi - lo) / STARTS + 1;
+    const uint32_t most = atomic_load(&high);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < most; i++) {
+        const uint32_t state = atomic_load_explicit(&slots[i].state, memory_order_acquire);
+        if ((state != NEW && state != SENT) || !slots[i].w) continue;
+        const uint64_t a = rd64((void *)((uintptr_t)slots[i].w & ~7ull));
+        if (a <= lo || a >= hi) continue;
+        uint64_t *f = &first[(a - lo) / part];
+        if (!*f || a < *f) *f = a;
+    }
+    for (int i = 0; i < STARTS; i++)
+        if (first[i]) to[n++] = first[i];
+    return n;
+}
+
 uint32_t samples_most(void) { return atomic_load(&high); }
 
 void samples_each(const struct heapmap *at, void (*f)(void *arg, uint64_t id, uint64_t addr), void *arg) {

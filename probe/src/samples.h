@@ -10,6 +10,7 @@
 
 #include "encode.h"
 #include "heapmap.h"
+#include "walk.h"
 
 extern _Atomic uint64_t interval_now; // bytes between two samples; the control thread writes
 bool samples_init(void);
@@ -36,6 +37,8 @@ bool samples_sent(void); // none waits, and none is being written; VM thread
 void samples_resolve(struct enc *e, const struct heapmap *at_finish, bool full);
 void samples_live_typed(struct enc *e, const struct heapmap *at_finish); // with the types of their objects
 void samples_live(struct enc *e, const struct heapmap *at_finish); // those of the state
+// At the start of a pause: the lowest sampled object in each of some parts of [lo, hi), by address. Returns how many.
+uint32_t samples_starts(uint64_t lo, uint64_t hi, uint64_t to[STARTS]);
 uint32_t samples_most(void); // no more of them live
 // Calls f for each one that lives and has survived a collection, in a stop whose heap is at.
 void samples_each(const struct heapmap *at, void (*f)(void *arg, uint64_t id, uint64_t addr), void *arg);

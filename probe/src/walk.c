@@ -4,14 +4,12 @@
 #include "walk.h"
 
 #include "census.h"
+#include "evacuated.h"
 #include "guard.h"
-#include "heapcam_abi.h"
 #include "marks.h"
 #include "object.h"
 #include "os.h"
 #include "recording.h"
-#include "tlabs.h"
-#include "tokens.h"
 
 // One bit a word of heap: belongs to an object that the walk of evacuated memory has seen arrive there. A walk of the
 // place where it arrived steps over a run of such bits without touching the memory, which another core has just
@@ -63,49 +61,6 @@ static inline uint32_t age_bucket(uint64_t mark) {
     return age < 2 ? age : age < 4 ? 2 : age < 8 ? 3 : 4;
 }
 
-// Where old space is after the pause: in registers, while a range is walked.
-struct old_space {
-    const struct area *region; // NULL: one range, from lo on
-    uint64_t lo, size, shift;
-};
-
-static struct old_space old_space_of(const struct heapmap *m) {
-    if (vm_has_regions()) return (struct old_space){m->area, (uint64_t)vm.heap_base, m->n, region_shift()};
-    return (struct old_space){NULL, m->area[OLD].bottom, m->area[OLD].end - m->area[OLD].bottom, 0};
-}
-
-HOT bool lands_in_old(const struct old_space *o, uint64_t d) {
-    uint64_t i = (d - o->lo) >> o->shift;
-    return i < o->size && (!o->region || o->region[i].kind != HC_SPACE_SURVIVOR);
-}
-
-// The lanes predict the destination of the next object: directly behind the last ones. Returns the end of the token.
-HOT uint8_t *put_survivor(struct walker *w, uint8_t *p, const struct hot *o, uint32_t len, uint64_t dw, uint64_t n,
-                          uint64_t *prev_dst) {
-    uint32_t m = (uint32_t)(w->lane[0] == dw) | (uint32_t)(w->lane[1] == dw) << 1 | (uint32_t)(w->lane[2] == dw) << 2 |
-                 (uint32_t)(w->lane[3] == dw) << 3;
-    if (LIKELY(m)) {
-        int f = __builtin_ctz(m);
-        p = put4(p, o->tok | (uint32_t)(HC_TOK_LANE0 + f), o->ntok);
-        p = put_len(p, o, len);
-        w->lane[f] = dw + n;
-        return p;
-    }
-    p = put4(p, o->tok | HC_TOK_MOVE, o->ntok);
-    p = put_len(p, o, len);
-    p = zig_long(p, (int64_t)(dw - *prev_dst));
-    *prev_dst = dw;
-    w->lane[w->k] = dw + n;
-    w->k = (w->k + 1) & 3;
-    return p;
-}
-
-// Where the first hole from a on begins; h counts them.
-HOT uint64_t next_hole(uint32_t *h, uint64_t a) {
-    while (*h < nholes && holes[*h].lo < a) ++*h;
-    return *h < nholes ? holes[*h].lo : UINT64_MAX;
-}
-
 // Where the tokens of an epoch go that has no room: it is walked to its end for what it counts.
 static PER_RECORDING uint8_t nowhere[4096];
 
@@ -117,6 +72,7 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi, 
     const uint64_t base = (uint64_t)vm.heap_base, heap = vm.heap_bytes, round = ~(vm.align - 1);
     const struct old_space old_space = old_space_of(w->map);
     struct hot spare;
+    struct run left;
     uint64_t *const bits = dest, a = lo, skip = 0, prev_dst = w->prev_dst, words = 0;
     uint32_t h = 0;
     bool ok = true, dug = source == SRC_OLD && graves_at(lo);
@@ -156,8 +112,8 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi, 
                     violation("a destination is not aligned or outside the heap", a);
                 if (skip) p = leb_long(p, skip << 3 | HC_TOK_SKIP), skip = 0;
                 uint64_t dw = (d - base) >> 3;
-                p = put_survivor(w, p, o, len, dw, bytes >> 3, &prev_dst);
-                dest_set(bits, dw, bytes >> 3);
+                p = put_survivor(&w->lanes, p, o, len, dw, bytes >> 3, &prev_dst, &left);
+                if (left.n) dest_set(bits, left.dw, left.n);
                 words += bytes >> 3;
                 bool old = source != SRC_OLD && lands_in_old(&old_space, d);
                 if (source == SRC_EDEN)
@@ -176,6 +132,10 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi, 
                    a < uncounted ? DIED_UNCOUNTED : source == SRC_OLD ? DIED_OLD : DIED_YOUNG, bytes);
         }
         a += bytes;
+    }
+    for (int i = 0; i < 4; i++) {
+        left = lane_ends(&w->lanes, i);
+        if (left.n) dest_set(bits, left.dw, left.n);
     }
     if (!e->over) e->p = p;
     w->prev_dst = prev_dst;
@@ -272,6 +232,11 @@ bool walk_stranger(uint64_t lo, uint64_t hi) {
         a += o.bytes;
     }
     return false;
+}
+
+void walk_arrived(uint64_t dw, uint64_t n) {
+    dest_set(dest, dw, n);
+    ndest += n;
 }
 
 uint64_t walk_ndest(void) { return ndest; }

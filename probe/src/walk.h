@@ -9,17 +9,24 @@
 #include "encode.h"
 #include "heapmap.h"
 
+// Where the next object that moved is expected, four guesses: docs/format/stream.md. from: where the objects that a lane
+// has seen begin, in words.
+struct lanes {
+    uint64_t next[4], from[4];
+    int k; // the one that begins elsewhere next
+};
 struct walker {
     struct enc *e;
     const struct heapmap *map; // after the pause; walk_list needs none
-    uint64_t prev_end, prev_dst, lane[4];
-    int k;
+    uint64_t prev_end, prev_dst;
+    struct lanes lanes;
     const uint64_t *uncounted; // by area: below this address a ramp has not counted the objects; NULL: of none
 };
 static inline struct walker walker_on(struct enc *e, const struct heapmap *map) {
     return (struct walker){.e = e, .map = map};
 }
 
+enum { STARTS = 64 }; // eden is cut into one part more at most, where it has no regions
 enum { SRC_FROM, SRC_OLD, SRC_EDEN };
 // What became of the objects of an evacuated range; source says what a death counts as; eden lists dead objects too and
 // skips holes. What lies below uncounted counts apart. Returns false on self-forwarding.
@@ -44,6 +51,7 @@ bool walk_stale(uint64_t lo, uint64_t hi); // notes objects of classes that died
 
 bool dest_init(void);
 void dest_reset(void);
+void walk_arrived(uint64_t dw, uint64_t n); // destinations that somebody else has found: n words from dw on
 uint64_t walk_ndest(void); // words of destinations that no walk of a target range has met
 
 #endif
