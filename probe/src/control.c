@@ -9,7 +9,6 @@
 #include "crew.h"
 #include "cycles.h"
 #include "deflog.h"
-#include "depth.h"
 #include "epoch.h"
 #include "finish.h"
 #include "jvm.h"
@@ -184,7 +183,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
     (void)env, (void)arg;
     if (opt.late) os_sleep_us((uint32_t)opt.late * 1000);
     know_thread(jni);
-    crew_begin(depth_now() == HC_DEPTH_FULL);
+    crew_begin();
     context_begin(now_ns());
     // What was answered last, not what was asked last: a pause may have read a request before this thread's first turn.
     struct turn t = {
@@ -213,7 +212,6 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
         log_retry(&t);
         if (context_turn(t.now) && meta_put_context()) context_sent();
         look_after_ring(&t);
-        crew_begin(depth_now() == HC_DEPTH_FULL);
         references_turn(jni, t.now);
         newsites_turn(t.now);
         if (*ring32(HC_RING_OFF_DETACH)) {

@@ -21,23 +21,27 @@
 
 enum { FREE, MAIN, CREW, DONE };
 static struct mate mates[POOL_MOST];
-enum { BUFFER = 16 << 20, KEPT = 1 << 20, TABLE = HOTS * sizeof(struct hot) };
+enum { BUFFER = 16 << 20, KEPT = 1 << 20, TABLE = HOTS * sizeof(struct hot),
+       ROWS_BYTES = ROWS * (sizeof(struct crow) + sizeof(uint32_t)) };
 
-// Of the job that is open. Written by the VM thread while all of the crew sleep.
+// Of the job that is open: one a pause, in phases. Ranges are added behind those of earlier phases, which one of the
+// crew may still be at.
 static struct unit *units;
-static uint32_t nunits, most_units, taken; // taken: by crew_took or crew_walked
-static _Atomic int64_t top;                // the crew takes the range below it
-static const struct heapmap *after;        // with MOVES: the pause
+static uint32_t nunits, most_units, first, taken; // first: of this phase; taken: by crew_took or crew_walked
+static _Atomic uint64_t window;                   // what the crew may take: WINDOW
+static uint64_t phase;
+static const struct heapmap *after; // the pause
+#define WINDOW(no, lo, hi) ((no) << 48 | (uint64_t)(lo) << 24 | (hi))
+enum { UNITS = (1 << 24) - 1 };
 
 // A test's (option crew): how many ranges were used, and how many were not what the VM thread would have written.
 static PER_RECORDING uint64_t used_units, own_units, differ;
-// With TEST_TURNS: the shortest listing without a crew and with one, ns.
-static PER_RECORDING uint64_t began, shortest[2] = {UINT64_MAX, UINT64_MAX};
-static PER_RECORDING bool with;
-// With TEST_EDEN: what walks of eden took without a crew and with one, ns, and of how many bytes.
-static PER_RECORDING uint64_t eden_ns[2], eden_bytes[2], walked_bytes;
+// With TEST_TURNS: what each phase took with a crew and without one, ns, and of how many bytes.
+static PER_RECORDING uint64_t began, phase_bytes, turn_ns[CREW_PHASES][2], turn_bytes[CREW_PHASES][2];
+static PER_RECORDING bool without[CREW_PHASES];
+static PER_RECORDING int what;
 
-enum { TEST_COMPARE = 2, TEST_FAULT, TEST_LATE, TEST_STRAGGLE, TEST_HANG, TEST_DIE, TEST_TURNS, TEST_EDEN };
+enum { TEST_COMPARE = 2, TEST_FAULT, TEST_LATE, TEST_STRAGGLE, TEST_HANG, TEST_DIE, TEST_USE, TEST_TURNS, TEST_WRONG };
 
 // ---- the crew's side -----------------------------------------------------------------------------
 static void test_at_work(uint64_t bad) {
@@ -97,50 +101,68 @@ HOT bool list_unit(int lay, int how, struct mate *m, struct unit *u, uint32_t jo
     return true;
 }
 
-static uint64_t most_of(uint64_t now, uint64_t before) {
-    enum { PAGE = 4096 };
-    now = (now + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-    before -= (before >> 3) & ~(uint64_t)(PAGE - 1);
-    return now > before ? now : before;
+// Takes a range: from the end of the phase downwards.
+static struct unit *claim(struct mate *m) {
+    for (uint64_t w = atomic_load(&window); (w & UNITS) > (w >> 24 & UNITS);) {
+        if (!atomic_compare_exchange_weak(&window, &w, w - 1)) continue;
+        if (w >> 48 != m->phase) m->phase = w >> 48, m->used = 0, m->most = BUFFER; // the VM thread has read the rest
+        struct unit *u = &units[(w & UNITS) - 1];
+        uint32_t none = FREE;
+        if (atomic_compare_exchange_strong(&u->state, &none, CREW)) return u;
+        w = atomic_load(&window);
+    }
+    return NULL;
 }
 
-static void work(unsigned who) {
-    const uint32_t job = atomic_load(&pool_job);
-    struct mate *m = &mates[who];
-    if (!job) return;
-    m->used = 0, m->most = BUFFER;
-    memset(m->hots, 0, TABLE); // classes may have gone since the last job
-    memset(m->counts, 0, COUNTS * sizeof *m->counts);
-    m->ntouched = 0;
-    const bool moves = nunits && units[0].how == MOVES;
-    for (int64_t i; pool_works(job) && (i = atomic_fetch_sub(&top, 1) - 1) >= 0;) {
-        struct unit *u = &units[i];
-        uint32_t none = FREE;
-        if (!atomic_compare_exchange_strong(&u->state, &none, CREW)) return; // the VM thread has all that is below
-        if (opt.crew > TEST_COMPARE) test_at_work(u->lo & 0xff8);
+static void walk(struct mate *m, struct unit *u, uint32_t job) {
 #define ANY(lay) list_unit(lay, ALL, m, u, job)
 #define KNOWN(lay) list_unit(lay, GRAVES, m, u, job)
 #define ASKED(lay) list_unit(lay, MARKS, m, u, job)
-        (void)(u->how == MOVES    ? crewmoves_walk(m, u, after, job)
-               : u->how == MARKS  ? FOR_LAYOUT(ASKED)
-               : u->how == GRAVES ? FOR_LAYOUT(KNOWN)
-                                  : FOR_LAYOUT(ANY));
+    (void)(u->how == MOVES    ? crewmoves_walk(m, u, after, job)
+           : u->how == BIRTHS ? crewmoves_look(m, u, job)
+           : u->how == MARKS  ? FOR_LAYOUT(ASKED)
+           : u->how == GRAVES ? FOR_LAYOUT(KNOWN)
+                              : FOR_LAYOUT(ANY));
 #undef ANY
 #undef KNOWN
 #undef ASKED
-    }
-    if (!moves) return;
-    m->low = most_of(m->used, m->low);
-    m->high = most_of(BUFFER - m->most, m->high);
 }
 
-// Between jobs: what a large listing took is given back, with what a range that was not finished and graves have. Eden
-// is walked in each pause, where new pages would take as long as the walk: what it needed of late stays.
-static void rest(unsigned who) {
+static uint64_t at_least(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+// Who has nothing to do looks for the next phase for a while: to fall asleep and wake up takes longer.
+static void work(unsigned who) {
+    enum { PAGE = 4096, IDLE = 100000 }; // ns
+    const uint32_t job = atomic_load(&pool_job);
     struct mate *m = &mates[who];
-    uint64_t low = m->low > KEPT ? m->low : KEPT;
+    if (!job) return;
+    m->phase = UINT64_MAX;
+    memset(m->hots, 0, TABLE); // classes may have gone since the last job
+    m->low -= (m->low >> 3) & ~(uint64_t)(PAGE - 1);
+    m->high -= (m->high >> 3) & ~(uint64_t)(PAGE - 1);
+    for (uint64_t idle = 0; pool_works(job);) {
+        struct unit *u = claim(m);
+        if (!u) {
+            const uint64_t now = now_ns();
+            if (!idle) idle = now;
+            if (now - idle > IDLE) return;
+            continue;
+        }
+        idle = 0;
+        if (opt.crew > TEST_COMPARE && opt.crew < TEST_USE) test_at_work(u->lo & 0xff8);
+        walk(m, u, job);
+        if (u->how < MOVES) continue;
+        m->low = at_least(m->low, (m->used + PAGE - 1) & ~(uint64_t)(PAGE - 1));
+        m->high = at_least(m->high, (BUFFER - m->most + PAGE - 1) & ~(uint64_t)(PAGE - 1));
+    }
+}
+
+// Between jobs: what a large listing took is given back, with what a range that was not finished and graves have. Other
+// walks are of each pause, and new pages would take as long as they do: what they needed of late stays.
+static void rest(unsigned who) {
+    const struct mate *m = &mates[who];
+    const uint64_t low = at_least(m->low, KEPT);
     if (low + m->high < BUFFER) os_give_back(m->buffer + low, BUFFER - low - m->high);
-    m->used = 0;
 }
 
 // ---- the VM thread's side ------------------------------------------------------------------------
@@ -167,62 +189,70 @@ static void compare(void) {
     differ += !same;
 }
 
-// A thread that wakes up takes 50 to 100 us to do so, and what it wrote is copied: below some 2 ms that is no gain.
-enum { WORTH = 16 << 20 }; // bytes
+// A thread that wakes up takes 50 to 100 us to do so, and what it wrote is copied: less is no gain. Bytes.
+static const uint64_t worth[CREW_PHASES] = {[CREW_MOVES] = 3 << 20, [CREW_BIRTHS] = 3 << 20, [CREW_LIST] = 8 << 20};
 
-bool crew_call(uint64_t bytes) {
-    nunits = taken = 0;
+bool crew_call(int of, uint64_t bytes, const struct heapmap *finish) {
+    const bool open = atomic_load(&pool_job); // for an earlier phase of this pause
+    taken = first = nunits = open ? nunits : 0;
     cmp.u = NULL;
-    began = bytes >= 8 * (uint64_t)WORTH && opt.crew == TEST_TURNS ? now_ns() : 0;
-    if (began && (with = !with)) return false;
-    return (bytes >= WORTH || opt.crew >= TEST_COMPARE) && pool_ready() && units;
+    began = 0;
+    what = of, phase_bytes = bytes;
+    const bool forced = opt.crew >= TEST_COMPARE && opt.crew != TEST_TURNS;
+    if (!units || (bytes < worth[of] && !forced)) return false;
+    if (opt.crew == TEST_TURNS) {
+        began = now_ns();
+        if ((without[of] = !without[of])) return false;
+    }
+    if (!open && !pool_ready()) return false;
+    nunits = first = taken = open ? nunits : 0; // all of the crew sleep
+    after = finish;
+    return true;
 }
 
-static void add(uint64_t lo, uint64_t hi, uint32_t how) {
-    if (lo == hi || nunits == most_units) return;
+static struct unit *add(uint64_t lo, uint64_t hi, uint32_t how) {
+    if (lo == hi || nunits == most_units) return NULL;
     struct unit *u = &units[nunits++];
     u->lo = lo, u->hi = hi, u->seen = lo, u->bits = NULL;
     u->how = how;
     if (u->how == MARKS) u->bits = marks_of(lo, hi, &u->seen);
     atomic_store_explicit(&u->state, FREE, memory_order_relaxed);
+    return u;
 }
 
-void crew_add(uint64_t lo, uint64_t hi) { add(lo, hi, graves_ask(lo) ? MARKS : graves_at(lo) ? GRAVES : ALL); }
-
-bool crew_add_eden(void *unused, uint64_t lo, uint64_t hi) {
-    (void)unused;
-    add(lo, hi, MOVES);
-    return true;
+void crew_add(uint64_t lo, uint64_t hi) {
+    const bool g1 = vm_has_regions();
+    (void)add(lo, hi, g1 && graves_ask(lo) ? MARKS : g1 && graves_at(lo) ? GRAVES : ALL);
 }
 
-// Shorter walks than those of listings are worth it, since no other work needs the memory meanwhile.
-enum { WORTH_EDEN = 8 << 20 }; // bytes
-bool crew_call_eden(uint64_t bytes, const struct heapmap *finish) {
-    nunits = taken = 0;
-    cmp.u = NULL;
-    began = 0;
-    after = finish;
-    walked_bytes = bytes;
-    if (bytes < WORTH_EDEN && (opt.crew < TEST_COMPARE || opt.crew == TEST_EDEN)) return false;
-    if (opt.crew == TEST_EDEN) began = now_ns();
-    if (began && (with = !with)) return false;
-    return pool_ready() && units;
+void crew_add_moves(uint64_t lo, uint64_t hi, int source, uint64_t uncounted) {
+    struct unit *u = add(lo, hi, MOVES);
+    if (u) u->source = (uint32_t)source, u->uncounted = uncounted;
+}
+
+void crew_add_births(uint64_t lo, uint64_t hi, bool young) {
+    struct unit *u = add(lo, hi, BIRTHS);
+    if (u) u->young = young;
 }
 
 void crew_start(void) {
-    atomic_store_explicit(&top, nunits, memory_order_relaxed);
-    if (nunits > 1) pool_open();
+    if (nunits - first < 2) return;
+    atomic_store(&window, WINDOW(++phase & 0xffff, first, nunits));
+    if (atomic_load(&pool_job))
+        pool_more();
+    else
+        pool_open();
 }
 
 void crew_stop(void) {
     compare();
-    pool_close();
-    uint64_t took = began ? now_ns() - began : 0;
-    if (opt.crew == TEST_EDEN && began)
-        eden_ns[with] += took, eden_bytes[with] += walked_bytes;
-    else if (began && took < shortest[with])
-        shortest[with] = took;
-    nunits = 0;
+    atomic_store(&window, 0);
+    if (began) {
+        turn_ns[what][without[what]] += now_ns() - began;
+        turn_bytes[what][without[what]] += phase_bytes;
+    }
+    began = 0;
+    taken = nunits;
 }
 
 bool crew_is_called(void) { return taken < nunits; }
@@ -282,16 +312,16 @@ bool crew_took(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, ui
 
 // ---- begin and end -------------------------------------------------------------------------------
 static bool get_memory(unsigned n) {
-    most_units = heapmap()->areas();
-    if (most_units < STARTS + 1) most_units = STARTS + 1; // eden in parts
+    most_units = 3 * (heapmap()->areas() + 2 * STARTS); // of three phases; without regions two spaces are cut
+    if (most_units > UNITS) most_units = UNITS;
     units = os_sparse(most_units * sizeof *units);
     bool ok = units;
     for (unsigned i = 0; i < n; i++) {
         mates[i].buffer = os_sparse(BUFFER);
         mates[i].hots = os_memory(TABLE);
-        mates[i].counts = os_memory(COUNTS * (sizeof(struct count) + sizeof(uint32_t)));
-        mates[i].touched = (uint32_t *)(void *)(mates[i].counts + COUNTS);
-        ok = ok && mates[i].buffer && mates[i].hots && mates[i].counts;
+        mates[i].rows = os_memory(ROWS_BYTES);
+        mates[i].touched = (uint32_t *)(void *)(mates[i].rows + ROWS);
+        ok = ok && mates[i].buffer && mates[i].hots && mates[i].rows;
     }
     return ok;
 }
@@ -300,17 +330,14 @@ static void give_memory_back(void) {
     for (unsigned i = 0; i < POOL_MOST; i++) {
         if (mates[i].buffer) os_release(mates[i].buffer, BUFFER);
         if (mates[i].hots) os_release(mates[i].hots, TABLE);
-        if (mates[i].counts) os_release(mates[i].counts, COUNTS * (sizeof(struct count) + sizeof(uint32_t)));
+        if (mates[i].rows) os_release(mates[i].rows, ROWS_BYTES);
         mates[i] = (struct mate){.buffer = NULL};
     }
     if (units) os_release(units, most_units * sizeof *units);
     units = NULL;
 }
 
-void crew_begin(bool full) {
-    static PER_RECORDING bool tried;
-    if (tried || !(full || vm_has_regions())) return; // nothing else of Serial and Parallel has parts
-    tried = true;
+void crew_begin(void) {
     unsigned n = os_cpus();
     n = n > POOL_MOST ? POOL_MOST : n ? n - 1 : 0;
     if (!n && opt.crew > 1) n = 1;
@@ -318,18 +345,20 @@ void crew_begin(bool full) {
     if (!get_memory(n) || !pool_begin(n, work, rest)) give_memory_back();
 }
 
-static double eden_ms(int i) { return (double)eden_ns[i] / 1e6 / ((double)(eden_bytes[i] | 1) / (1 << 20)); }
-
 bool crew_is_there(void) { return units; }
 
+static double ms_a_mib(int of, bool alone) {
+    return (double)turn_ns[of][alone] / 1e6 / ((double)(turn_bytes[of][alone] | 1) / (1 << 20));
+}
+
 void crew_report(void) {
-    if (opt.crew > 1 && units)
-        log_line("walks: %llu ranges by helper threads, %llu by the VM thread, %llu differ; shortest: %llu us, alone "
-                 "%llu us",
-                 (unsigned long long)used_units, (unsigned long long)own_units, (unsigned long long)differ,
-                 (unsigned long long)shortest[0] / 1000, (unsigned long long)shortest[1] / 1000);
-    if (opt.crew == TEST_EDEN)
-        log_line("walks of eden: %.2f ms a MiB, alone %.2f", eden_ms(0), eden_ms(1));
+    if (opt.crew < TEST_COMPARE || !units) return;
+    log_line("walks: %llu ranges by helper threads, %llu by the VM thread, %llu differ",
+             (unsigned long long)used_units, (unsigned long long)own_units, (unsigned long long)differ);
+    if (opt.crew != TEST_TURNS) return;
+    log_line("ms a MiB with helper threads and alone: moves %.3f %.3f, births %.3f %.3f, listings %.3f %.3f",
+             ms_a_mib(CREW_MOVES, false), ms_a_mib(CREW_MOVES, true), ms_a_mib(CREW_BIRTHS, false),
+             ms_a_mib(CREW_BIRTHS, true), ms_a_mib(CREW_LIST, false), ms_a_mib(CREW_LIST, true));
 }
 
 void crew_end(void) {

@@ -6,22 +6,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "census.h"
 #include "evacuated.h"
 #include "object.h"
 
-enum { ALL, GRAVES, MARKS, MOVES }; // the first three as in walk_list.c
+enum { ALL, GRAVES, MARKS, MOVES, BIRTHS }; // the first three as in walk_list.c
 struct grave {
     uint64_t lo, hi;
-};
-// Objects of a type that survived: in survivor space, in old space.
-struct count {
-    uint32_t type, unused;
-    uint64_t n[2], bytes[2];
 };
 struct unit {
     uint64_t lo, hi, seen;
     const uint64_t *bits; // with MARKS
-    uint32_t how;
+    uint64_t uncounted;   // with MOVES
+    uint32_t how, source; // source: with MOVES
+    bool young;           // with BIRTHS
     _Atomic uint32_t state;
     // By who has it, before it is done:
     const uint8_t *tokens;
@@ -30,25 +28,28 @@ struct unit {
     uint64_t ngraves;
     const struct run *runs; // with MOVES: where objects have arrived
     uint64_t nruns;
-    const struct count *counts; // with MOVES
-    uint64_t ncounts;
+    uint64_t begin, end;     // with BIRTHS and tokens: words of the heap that these are about
+    const struct crow *rows; // what MOVES and BIRTHS have counted
+    uint64_t nrows;
     uint64_t objects, bytes;
 };
 
-enum { COUNTS = 1 << 10 };
+enum { ROWS = 1 << 10 };
 // What one of the crew has: its memory, its classes.
 struct mate {
     uint8_t *buffer;
-    uint64_t used;      // bytes at its beginning; of this job
-    uint64_t most;      // below this nothing of its end is used; of this job
+    uint64_t used;      // bytes at its beginning; of this phase
+    uint64_t most;      // below this nothing of its end is used; of this phase
     uint64_t low, high; // bytes at its beginning and its end that stay between jobs
+    uint64_t phase;
     struct hot *hots;
-    struct count *counts; // of the range at work, by type
+    struct crow *rows; // of the range at work, by type and age
     uint32_t *touched, ntouched;
 };
 
 // For one of the crew. False: the VM thread has to walk the range.
 bool crewmoves_walk(struct mate *m, struct unit *u, const struct heapmap *after, uint32_t job);
+bool crewmoves_look(struct mate *m, struct unit *u, uint32_t job); // of BIRTHS
 bool crew_finished(struct unit *u); // false: the VM thread has taken it
 
 #endif

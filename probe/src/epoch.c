@@ -8,6 +8,7 @@
 #include "budget.h"
 #include "census.h"
 #include "classes.h"
+#include "cuts.h"
 #include "depth.h"
 #include "finish.h"
 #include "guard.h"
@@ -90,7 +91,7 @@ static void look_at_start(void *unused) {
     depth_lower();
     classes_scan_new();
     heapmap()->read(&maps.start);
-    moves_look_at_start(&maps.start, (int)depth_now());
+    cuts_at_start(&maps.start, (int)depth_now());
     started = true;
 }
 

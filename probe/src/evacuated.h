@@ -44,6 +44,12 @@ HOT struct run lane_ends(struct lanes *l, int i) {
     return r;
 }
 
+static inline uint32_t age_bucket(uint64_t mark) {
+    if ((mark & 3) != 1) return 1;
+    uint32_t age = mark >> 3 & 15;
+    return age < 2 ? age : age < 4 ? 2 : age < 8 ? 3 : 4;
+}
+
 // Where old space is after the pause: in registers, while a range is walked.
 struct old_space {
     const struct area *region; // NULL: one range, from lo on

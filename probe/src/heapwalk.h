@@ -14,12 +14,21 @@ struct listed {
     uint64_t humongous; // of these, bytes that no walk has read: of humongous objects
 };
 
+// A part of a space that was emptied. source: SRC_*.
+struct piece {
+    uint64_t lo, hi;
+    int source;
+    uint32_t area;
+};
+typedef bool walk_piece(void *arg, const struct piece *p);
+
 // evac: young space was evacuated by this pause.
 struct heapwalk {
     bool (*emptied)(const struct heapmaps *m); // false: the pause left objects where it should have evacuated them
-    bool (*moves)(struct walker *w, const struct heapmaps *m, bool evac); // of known ranges that were emptied
-    // Calls each for each range of eden, in order of addresses, which nothing knew. False: one did so, or eden is gone.
-    bool (*eden)(const struct heapmaps *m, bool (*each)(void *arg, uint64_t lo, uint64_t hi), void *arg);
+    // Calls each for each part, in order of addresses, of what was known and is empty now; of eden, which nothing knew.
+    // False: each returned false, or it cannot be read any more.
+    bool (*moves)(const struct heapmaps *m, bool evac, walk_piece *each, void *arg);
+    bool (*eden)(const struct heapmaps *m, walk_piece *each, void *arg);
     // NULL, or whether objects may have come from places that seem not to have been emptied: asked before births.
     bool (*failed)(const struct heapmaps *m);
     // What is new in places that were not emptied. What was granted in this pause and has no header yet leaves
@@ -28,9 +37,13 @@ struct heapwalk {
     void (*freed)(struct walker *w, const struct heapmaps *m, bool evac); // regions that were simply freed
     void (*list)(struct walker *w, struct heapmaps *m, bool with_eden, struct listed *sum);
 };
-// Of Serial and Parallel: objects in eden at the start of the pause, by address. Where eden can be cut.
-extern uint64_t eden_starts[STARTS];
-extern uint32_t neden_starts;
+// Of Serial and Parallel: objects in a space, by address, where it can be cut. Of eden and survivor space at the start
+// of a pause; then of survivor space and the old one at its end.
+struct cuts {
+    uint64_t at[STARTS];
+    uint32_t n;
+};
+extern struct cuts heap_cuts[SPACES];
 extern const struct heapwalk heapwalk_linear, heapwalk_g1;
 static inline const struct heapwalk *heapwalk(void) { return vm_has_regions() ? &heapwalk_g1 : &heapwalk_linear; }
 

@@ -4,6 +4,7 @@
 #include "heapwalk.h"
 
 #include "crew.h"
+#include "crewmoves.h"
 #include "guard.h"
 #include "marks.h"
 #include "object.h"
@@ -22,22 +23,23 @@ static bool emptied(const struct heapmaps *m) {
     return true;
 }
 
-static bool moves(struct walker *w, const struct heapmaps *m, bool evac) {
+static bool moves(const struct heapmaps *m, bool evac, walk_piece *each, void *arg) {
     bool ok = true;
     if (!evac) return ok;
     for (uint32_t i = 0; i < regions_in_both(m); i++) {
         const struct area *s = &m->start.area[i];
-        if (s->kind != HC_SPACE_EDEN && evacuated(m, i, evac) && used(s))
-            ok &= walk_moves(w, s->bottom, s->top, s->kind == HC_SPACE_OLD ? SRC_OLD : SRC_FROM, uncounted_in(w, i));
+        const struct piece p = {s->bottom, s->top, s->kind == HC_SPACE_OLD ? SRC_OLD : SRC_FROM, i};
+        if (s->kind != HC_SPACE_EDEN && evacuated(m, i, evac) && used(s)) ok &= each(arg, &p);
     }
     return ok;
 }
 
-static bool eden(const struct heapmaps *m, bool (*each)(void *arg, uint64_t lo, uint64_t hi), void *arg) {
+static bool eden(const struct heapmaps *m, walk_piece *each, void *arg) {
     bool ok = true;
     for (uint32_t i = 0; i < regions_in_both(m); i++) {
         const struct area *s = &m->start.area[i];
-        if (s->kind == HC_SPACE_EDEN && used(s)) ok &= each(arg, s->bottom, s->top);
+        const struct piece p = {s->bottom, s->top, SRC_EDEN, i};
+        if (s->kind == HC_SPACE_EDEN && used(s)) ok &= each(arg, &p);
     }
     return ok;
 }
@@ -59,18 +61,33 @@ static bool failed(const struct heapmaps *m) {
     return false;
 }
 
+// Where objects may have arrived in region i. False: nowhere.
+static bool arrivals(const struct heapmaps *m, uint32_t i, bool evac, struct piece *p) {
+    const struct area *f = &m->finish.area[i], *s = &m->start.area[i];
+    const bool was_old = i < m->start.n && s->kind == HC_SPACE_OLD;
+    *p = (struct piece){was_old && f->kind == HC_SPACE_OLD ? s->top : f->bottom, f->top, 0, i};
+    return (f->kind == HC_SPACE_SURVIVOR && evac) || f->kind == HC_SPACE_OLD;
+}
+
+static void call_crew_for_births(const struct heapmaps *m, bool evac) {
+    struct piece p;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < m->finish.n; i++)
+        if (arrivals(m, i, evac, &p)) bytes += p.hi - p.lo;
+    if (!crew_call(CREW_BIRTHS, bytes, &m->finish)) return;
+    for (uint32_t i = 0; i < m->finish.n; i++)
+        if (arrivals(m, i, evac, &p)) crew_add_births(p.lo, p.hi, m->finish.area[i].kind == HC_SPACE_SURVIVOR);
+    crew_start();
+}
+
 static void births(struct walker *w, struct heapmaps *m, bool evac) {
+    call_crew_for_births(m, evac);
     for (uint32_t i = 0; i < m->finish.n; i++) {
         struct area *f = &m->finish.area[i];
-        const struct area *s = &m->start.area[i];
-        bool was_old = i < m->start.n && s->kind == HC_SPACE_OLD;
-        if (f->kind == HC_SPACE_SURVIVOR && evac) {
-            if (walk_births(w, f->bottom, f->top, true, false) != f->top)
-                unknown_class("a class word in a survivor region is unknown", f->bottom);
-        } else if (f->kind == HC_SPACE_OLD) {
-            uint64_t from = was_old ? s->top : f->bottom;
-            if (walk_births(w, from, f->top, false, false) != f->top)
-                unknown_class("a class word in an old region is unknown", from);
+        struct piece p;
+        if (arrivals(m, i, evac, &p)) {
+            if (crewmoves_births(w, p.lo, p.hi, f->kind == HC_SPACE_SURVIVOR) != p.hi)
+                unknown_class("a class word in a survivor or old region is unknown", p.lo);
         } else if (f->kind == HC_SPACE_HUMONGOUS && !humongous_known(m, i)) {
             if (humongous_new(m, i))
                 f->kind = HC_SPACE_FREE; // for the next pause
@@ -78,6 +95,7 @@ static void births(struct walker *w, struct heapmaps *m, bool evac) {
                 unknown_class("a humongous object has an unknown class", f->bottom);
         }
     }
+    crew_stop();
 }
 
 static void freed(struct walker *w, const struct heapmaps *m, bool evac) {
@@ -104,7 +122,7 @@ static bool listed_by_region(const struct area *a) {
 }
 
 static void call_crew(const struct heapmap *m) {
-    if (!crew_call(heapmap()->list_bytes(m))) return;
+    if (!crew_call(CREW_LIST, heapmap()->list_bytes(m), m)) return;
     for (uint32_t i = 0; i < m->n; i++)
         if (listed_by_region(&m->area[i])) crew_add(m->area[i].bottom, m->area[i].top);
     crew_start();

@@ -3,11 +3,23 @@
 // heapwalk_linear.c: heapwalk.h for Serial and Parallel.
 #include "heapwalk.h"
 
+#include "crew.h"
+#include "crewmoves.h"
 #include "guard.h"
 #include "recording.h"
 
-PER_RECORDING uint64_t eden_starts[STARTS];
-PER_RECORDING uint32_t neden_starts;
+PER_RECORDING struct cuts heap_cuts[SPACES];
+
+// The part of [*lo, hi) up to the next cut. False: *lo is hi.
+static bool next_part(int space, uint64_t *lo, uint64_t hi, struct piece *p) {
+    if (*lo >= hi) return false;
+    const struct cuts *c = &heap_cuts[space];
+    p->lo = *lo, p->hi = hi;
+    for (uint32_t i = 0; i < c->n && p->hi == hi; i++)
+        if (c->at[i] > *lo && c->at[i] < hi) p->hi = c->at[i];
+    *lo = p->hi;
+    return true;
+}
 
 // Eden that survived the pause: nothing was evacuated from it (promotion failure).
 static bool emptied(const struct heapmaps *m) {
@@ -24,27 +36,41 @@ static bool given_back(const struct heapmaps *m, const struct area *s) {
     return used(s) && s->top > end;
 }
 
-static bool moves(struct walker *w, const struct heapmaps *m, bool evac) {
-    const struct area *s = m->start.area;
+static bool parts(int space, const struct area *s, int source, walk_piece *each, void *arg) {
+    struct piece p = {.source = source, .area = (uint32_t)space};
     bool ok = true;
-    if (evac && (given_back(m, &s[FROM]) || given_back(m, &s[TO]))) return false;
-    if (evac && used(&s[FROM])) ok &= walk_moves(w, s[FROM].bottom, s[FROM].top, SRC_FROM, uncounted_in(w, FROM));
-    if (evac && used(&s[TO])) ok &= walk_moves(w, s[TO].bottom, s[TO].top, SRC_FROM, uncounted_in(w, TO));
+    for (uint64_t lo = s->bottom; next_part(space, &lo, s->top, &p);) ok &= each(arg, &p);
     return ok;
 }
 
-static bool eden(const struct heapmaps *m, bool (*each)(void *arg, uint64_t lo, uint64_t hi), void *arg) {
+static bool moves(const struct heapmaps *m, bool evac, walk_piece *each, void *arg) {
+    const struct area *s = m->start.area;
+    if (!evac) return true;
+    if (given_back(m, &s[FROM]) || given_back(m, &s[TO])) return false;
+    return parts(FROM, &s[FROM], SRC_FROM, each, arg) & parts(TO, &s[TO], SRC_FROM, each, arg);
+}
+
+static bool eden(const struct heapmaps *m, walk_piece *each, void *arg) {
     const struct area *s = &m->start.area[EDEN];
-    if (!used(s)) return true;
-    if (given_back(m, s)) return false;
-    uint64_t lo = s->bottom;
-    bool ok = true;
-    for (uint32_t i = 0; i < neden_starts; i++) {
-        if (eden_starts[i] <= lo || eden_starts[i] >= s->top) continue;
-        ok &= each(arg, lo, eden_starts[i]);
-        lo = eden_starts[i];
+    return !given_back(m, s) && parts(EDEN, s, SRC_EDEN, each, arg);
+}
+
+// Returns where it had to stop.
+static uint64_t born(struct walker *w, int space, uint64_t lo, uint64_t hi, bool young) {
+    struct piece p;
+    uint64_t stop = lo;
+    while (next_part(space, &lo, hi, &p)) {
+        stop = crewmoves_births(w, p.lo, p.hi, young);
+        if (stop == p.hi) continue;
+        if (p.hi != hi) unknown_class("a class word between two objects is unknown", stop);
+        return stop;
     }
-    return each(arg, lo, s->top) && ok;
+    return stop;
+}
+
+static void add_births(int space, uint64_t lo, uint64_t hi, bool young) {
+    struct piece p;
+    while (next_part(space, &lo, hi, &p)) crew_add_births(p.lo, p.hi, young);
 }
 
 static void births(struct walker *w, struct heapmaps *m, bool evac) {
@@ -53,11 +79,42 @@ static void births(struct walker *w, struct heapmaps *m, bool evac) {
     if (s->bottom != last->bottom || s->top < last->top || f->top < s->top) violation("old space shrank", s->top);
     if (walk_births(w, last->top, s->top, false, true) != s->top)
         unknown_class("a class word in old space is unknown", last->top);
+    if (crew_call(CREW_BIRTHS, (evac ? used(from) : 0) + f->top - s->top, &m->finish)) {
+        if (evac) add_births(FROM, from->bottom, from->top, true);
+        add_births(OLD, s->top, f->top, false);
+        crew_start();
+    }
     if (evac) {
-        uint64_t stop = walk_births(w, from->bottom, from->top, true, false);
+        uint64_t stop = born(w, FROM, from->bottom, from->top, true);
         if (stop != from->top) unknown_class("a class word in survivor space is unknown", stop);
     }
-    f->top = walk_births(w, s->top, f->top, false, false);
+    f->top = born(w, OLD, s->top, f->top, false);
+    crew_stop();
+}
+
+// Returns where it had to stop.
+static uint64_t list_parts(struct walker *w, int space, const struct area *a, struct listed *sum) {
+    struct piece p;
+    uint64_t stop = a->bottom;
+    for (uint64_t lo = a->bottom; next_part(space, &lo, a->top, &p);) {
+        stop = p.hi;
+        if (crew_took(w, p.lo, p.hi, &sum->objects, &sum->bytes)) continue;
+        stop = walk_list(w, p.lo, p.hi, &sum->objects, &sum->bytes);
+        if (stop == p.hi) continue;
+        if (space == OLD && p.hi != a->top && !w->e->over)
+            unknown_class("a class word between two objects is unknown", stop);
+        break;
+    }
+    return stop;
+}
+
+static void call_crew(const struct heapmap *m) {
+    struct piece p;
+    const struct area *a = m->area;
+    if (!crew_call(CREW_LIST, used(&a[FROM]) + used(&a[OLD]), m)) return;
+    for (uint64_t lo = a[FROM].bottom; next_part(FROM, &lo, a[FROM].top, &p);) crew_add(p.lo, p.hi);
+    for (uint64_t lo = a[OLD].bottom; next_part(OLD, &lo, a[OLD].top, &p);) crew_add(p.lo, p.hi);
+    crew_start();
 }
 
 static void list(struct walker *w, struct heapmaps *m, bool with_eden, struct listed *sum) {
@@ -69,13 +126,15 @@ static void list(struct walker *w, struct heapmaps *m, bool with_eden, struct li
         uint64_t stop = walk_list(w, f[EDEN].bottom, known, &sum->objects, &sum->bytes);
         if (!e->over) m->finish.eden_known = stop;
     }
-    uint64_t stop = walk_list(w, f[FROM].bottom, f[FROM].top, &sum->objects, &sum->bytes);
+    call_crew(&m->finish);
+    uint64_t stop = list_parts(w, FROM, &f[FROM], sum);
     if (stop != f[FROM].top && !e->over) {
         if (!with_eden || !vm_has_unformatted_survivors())
             unknown_class("a class word in survivor space is unknown", stop);
         f[FROM].top = stop;
     }
-    stop = walk_list(w, f[OLD].bottom, f[OLD].top, &sum->objects, &sum->bytes);
+    stop = list_parts(w, OLD, &f[OLD], sum);
+    crew_stop();
     if (!e->over) f[OLD].top = stop;
 }
 

@@ -6,115 +6,114 @@
 #include "budget.h"
 #include "crew.h"
 #include "crewmoves.h"
+#include "cuts.h"
 #include "guard.h"
 #include "heapwalk.h"
-#include "options.h"
 #include "os.h"
 #include "ramp.h"
-#include "recording.h"
-#include "samples.h"
 #include "shadow.h"
-#include "tlabs.h"
 
-// The events that list eden: one of what the VM thread walks itself, up to what one of the crew has walked, of which
-// each range has its own, since lanes begin anew there.
-struct eden {
+// The events of what was emptied: one of what the VM thread walks itself, up to what one of the crew has walked, of
+// which each part has its own, since lanes begin anew there.
+struct emptied {
     struct enc *e;
     const struct heapmap *finish;
+    const uint64_t *uncounted; // as of struct walker
+    uint64_t bytes;
+    int tag;
     struct walker w;
-    uint8_t *at; // NULL: none is open
+    uint8_t *at; // NULL: no event is open
 };
 
-static void eden_begins(struct eden *x) {
+static void begin(struct emptied *x) {
     if (x->at) return;
     x->w = walker_on(x->e, x->finish);
-    x->at = blob_begin(x->e, HC_EV_ALLOCS);
+    x->at = blob_begin(x->e, x->tag);
 }
 
-static void eden_ends(struct eden *x) {
+static void end(struct emptied *x) {
     if (x->at) blob_end(x->e, x->at);
     x->at = NULL;
 }
 
-// A range between two starts is being walked. Still so when the next pause starts: it did not end where an object was
-// expected, and nobody cuts eden any more.
-static PER_RECORDING bool amid, distrusted;
+static uint64_t uncounted_of(const struct emptied *x, const struct piece *p) {
+    return x->uncounted && p->source != SRC_EDEN ? x->uncounted[p->area] : 0;
+}
 
-static bool put_range(void *arg, uint64_t lo, uint64_t hi) {
-    struct eden *x = arg;
+static bool measure(void *arg, const struct piece *p) {
+    ((struct emptied *)arg)->bytes += p->hi - p->lo;
+    return true;
+}
+
+static bool add_part(void *arg, const struct piece *p) {
+    crew_add_moves(p->lo, p->hi, p->source, uncounted_of(arg, p));
+    return true;
+}
+
+static bool put_part(void *arg, const struct piece *p) {
+    struct emptied *x = arg;
     bool again = false;
-    const struct unit *u = crew_walked(lo, hi, &again);
-    if (u) {
-        eden_ends(x);
-        if (!again) {
-            uint8_t *at = blob_begin(x->e, HC_EV_ALLOCS);
-            crewmoves_put(x->e, u);
-            blob_end(x->e, at);
-            return true;
-        }
+    const struct unit *u = crew_walked(p->lo, p->hi, &again);
+    if (u) end(x);
+    if (u && !again) {
+        uint8_t *at = blob_begin(x->e, x->tag);
+        crewmoves_put(x->e, u);
+        blob_end(x->e, at);
+        return true;
     }
-    eden_begins(x);
+    begin(x);
     const uint8_t *from = x->e->p;
-    amid = neden_starts > 0;
-    bool ok = walk_moves(&x->w, lo, hi, SRC_EDEN, 0);
-    amid = false;
+    bool ok = walk_moves(&x->w, p->lo, p->hi, p->source, uncounted_of(x, p));
     if (u) crew_differs(!crewmoves_same(x->e, from, u));
     return ok;
 }
 
-static bool put_eden(struct enc *e, struct heapmaps *m, uint64_t bytes, uint64_t *ns) {
-    uint64_t from = cpu_ns();
-    struct eden x = {.e = e, .finish = &m->finish};
-    if (crew_call_eden(bytes, &m->finish)) {
-        (void)heapwalk()->eden(m, crew_add_eden, NULL);
+static bool put_emptied(struct emptied *x, struct heapmaps *m, bool evac, bool full, uint64_t *eden_ns) {
+    (void)heapwalk()->moves(m, evac, measure, x);
+    if (full) (void)heapwalk()->eden(m, measure, x);
+    if (crew_call(CREW_MOVES, x->bytes, &m->finish)) {
+        (void)heapwalk()->moves(m, evac, add_part, x);
+        if (full) (void)heapwalk()->eden(m, add_part, x);
         crew_start();
     }
-    eden_begins(&x);
-    bool ok = heapwalk()->eden(m, put_range, &x);
-    eden_ends(&x);
+    x->tag = HC_EV_MOVES;
+    begin(x);
+    bool ok = heapwalk()->moves(m, evac, put_part, x);
+    end(x);
+    if (full) {
+        uint64_t from = cpu_ns();
+        x->tag = HC_EV_ALLOCS;
+        begin(x);
+        ok &= heapwalk()->eden(m, put_part, x);
+        end(x);
+        *eden_ns = cpu_ns() - from;
+        budget_learn_eden(*eden_ns, heapmap()->to_walk(m, evac).eden);
+    }
     crew_stop();
-    *ns = cpu_ns() - from;
-    budget_learn_eden(*ns, bytes);
     return ok;
 }
 
-void moves_look_at_start(const struct heapmap *start, int depth) {
-    nholes = neden_starts = 0;
-    if (depth != HC_DEPTH_FULL) return;
-    tlab_holes();
-    distrusted |= amid;
-    amid = false;
-    if (vm_has_regions() || distrusted || !crew_is_there()) return;
-    const struct area *s = &start->area[EDEN];
-    neden_starts = samples_starts(s->bottom, s->top, eden_starts);
-    if (opt.crew == 10 && neden_starts) eden_starts[0] += 8; // a test's
-}
-
 bool moves_put(struct enc *e, struct heapmaps *m, int kind, int depth) {
-    bool evac = kind_evacuates(kind), ok = true;
+    bool evac = kind_evacuates(kind), full = evac && depth == HC_DEPTH_FULL;
     uint64_t begun = cpu_ns(), eden_ns = 0;
     if (evac && !heapwalk()->emptied(m)) return false;
 
-    struct walker w = walker_on(e, &m->finish);
-    w.uncounted = ramp_uncounted();
-    uint8_t *at = blob_begin(e, HC_EV_MOVES);
-    ok &= heapwalk()->moves(&w, m, evac);
-    blob_end(e, at);
-
-    if (evac && depth == HC_DEPTH_FULL) {
-        ok &= put_eden(e, m, heapmap()->to_walk(m, evac).eden, &eden_ns);
-        if (ok) shadow_put(e, m);
-    }
+    struct emptied x = {.e = e, .finish = &m->finish, .uncounted = ramp_uncounted()};
+    cuts_amid(true);
+    bool ok = put_emptied(&x, m, evac, full, &eden_ns);
+    if (full && ok) shadow_put(e, m);
 
     if (evac && heapwalk()->failed) ok &= !heapwalk()->failed(m);
-    w = walker_on(e, &m->finish);
-    w.uncounted = ramp_uncounted();
-    at = blob_begin(e, HC_EV_BIRTHS);
+    cuts_for_births(m, evac);
+    struct walker w = walker_on(e, &m->finish);
+    uint8_t *at = blob_begin(e, HC_EV_BIRTHS);
     heapwalk()->births(&w, m, evac);
     blob_end(e, at);
     if (!e->over && walk_ndest()) violation("a destination is not the start of an object", walk_ndest());
 
+    w.uncounted = ramp_uncounted();
     if (heapwalk()->freed) heapwalk()->freed(&w, m, evac);
+    cuts_amid(false);
     // others walk old space for what was freed
     if (evac) budget_learn_rest(cpu_ns() - begun - eden_ns, heapmap()->to_walk(m, evac).rest);
     return ok;

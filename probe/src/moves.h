@@ -7,9 +7,6 @@
 #include "encode.h"
 #include "heapmap.h"
 
-// What moves_put has to know of eden that is gone when a pause ends.
-void moves_look_at_start(const struct heapmap *start, int depth);
-
 // false: something was not evacuated, and what was encoded so far means nothing.
 bool moves_put(struct enc *e, struct heapmaps *m, int kind, int depth);
 

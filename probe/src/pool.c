@@ -10,6 +10,7 @@ unsigned pool_begin(unsigned n, pool_work *work, pool_work *rest) { return (void
 bool pool_end(void) { return true; }
 unsigned pool_ready(void) { return 0; }
 void pool_open(void) {}
+void pool_more(void) {}
 void pool_close(void) {}
 bool pool_quiet(void) { return true; }
 void pool_fault(void) {}
@@ -130,6 +131,8 @@ void pool_open(void) {
     atomic_store(&pool_job, number);
     ring_bell();
 }
+
+void pool_more(void) { ring_bell(); }
 
 void pool_close(void) {
     if (!atomic_exchange(&pool_job, 0)) return;

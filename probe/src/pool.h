@@ -17,6 +17,7 @@ unsigned pool_begin(unsigned n, pool_work *work, pool_work *rest);
 bool pool_end(void);       // the control thread, when no pause can come: all have ended. Else their memory must stay
 unsigned pool_ready(void); // VM thread: threads that sleep, if all do and there is a CPU for one; else 0
 void pool_open(void);      // VM thread, inside the guard, after pool_ready: all work now
+void pool_more(void);      // VM thread, while a job is open: who sleeps comes back to it
 void pool_close(void);     // VM thread: who works stops soon; all do `rest` some time
 bool pool_quiet(void);     // none can fault any more. Any thread, after pool_close
 void pool_fault(void);     // in the handler of a fault: does not return if it was one of theirs

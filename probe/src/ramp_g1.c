@@ -173,7 +173,7 @@ static void call_crew(const struct heapmap *m, uint64_t until) {
     uint32_t end = 0;
     for (; end < m->n && budget_guess(bytes) < may; end++)
         if (for_crew(m, end)) bytes += next.to[end] - bottom_of(end);
-    if (!crew_call(bytes)) return;
+    if (!crew_call(CREW_LIST, bytes, m)) return;
     for (uint32_t i = 0; i < end; i++)
         if (for_crew(m, i)) crew_add(bottom_of(i), next.to[i]);
     crew_start();

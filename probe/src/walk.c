@@ -55,12 +55,6 @@ HOT uint64_t dest_take(uint64_t *bits, uint64_t dw, uint64_t most) {
     return n;
 }
 
-static inline uint32_t age_bucket(uint64_t mark) {
-    if ((mark & 3) != 1) return 1;
-    uint32_t age = mark >> 3 & 15;
-    return age < 2 ? age : age < 4 ? 2 : age < 8 ? 3 : 4;
-}
-
 // Where the tokens of an epoch go that has no room: it is walked to its end for what it counts.
 static PER_RECORDING uint8_t nowhere[4096];
 
@@ -237,6 +231,21 @@ bool walk_stranger(uint64_t lo, uint64_t hi) {
 void walk_arrived(uint64_t dw, uint64_t n) {
     dest_set(dest, dw, n);
     ndest += n;
+}
+
+const uint64_t *walk_dest(void) { return dest; }
+
+void walk_met(uint64_t lo, uint64_t hi) {
+    for (uint64_t dw = WORD(lo), end = WORD(hi); dw < end;) {
+        const uint64_t sh = dw & 63, n = end - dw < 64 - sh ? end - dw : 64 - sh;
+        uint64_t *w = &dest[dw >> 6];
+        if (*w) {
+            const uint64_t bits = (n == 64 ? ~0ull : ((1ull << n) - 1) << sh) & *w;
+            ndest -= (uint64_t)__builtin_popcountll(bits);
+            *w &= ~bits;
+        }
+        dw += n;
+    }
 }
 
 uint64_t walk_ndest(void) { return ndest; }
