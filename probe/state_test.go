@@ -79,8 +79,11 @@ var outlive = map[string]string{
 	"units":                 "likewise",
 	"nunits":                "likewise",
 	"most_units":            "likewise",
+	"first":                 "likewise",
 	"taken":                 "likewise",
-	"top":                   "likewise",
+	"window":                "likewise",
+	"nphase":                "likewise",
+	"after":                 "likewise",
 	"cmp":                   "crew.c: a test's, within one listing",
 	"clock_now":             "uses.c: code in classes reads it at its address, also after detaching",
 }

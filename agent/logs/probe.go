@@ -83,9 +83,10 @@ var Probe = []ProbeLine{
 		"were not understood; CPU %llu ms; %llu calls with too many arguments; %llu objects followed, %llu times " +
 		"one was locked",
 		"What was rewritten for `heapcam run --drag`, and how many sampled objects were followed.", ""},
-	{info, "walks: %llu ranges by helper threads, %llu by the VM thread, %llu differ; shortest: %llu us, alone " +
-		"%llu us",
-		"For tests of heapcam (probe option `crew`): what helper threads listed.", ""},
+	{info, "walks: %llu ranges by helper threads, %llu by the VM thread, %llu differ",
+		"For tests of heapcam (probe option `crew`): what helper threads walked.", ""},
+	{info, "ms a MiB with helper threads and alone: moves %.3f %.3f, births %.3f %.3f, listings %.3f %.3f",
+		"For tests of heapcam (probe option `crew=9`): what phases of a pause took.", ""},
 	{info, "proven sites: no more are found: %s",
 		"A table of the probe is full. Objects that are born later have no proven site.", ""},
 	{warn, "recording only samples: %d collections in a row could not be read, most likely because of unloaded " +

@@ -29,7 +29,7 @@ enum { BUFFER = 16 << 20, KEPT = 1 << 20, TABLE = HOTS * sizeof(struct hot),
 static struct unit *units;
 static uint32_t nunits, most_units, first, taken; // first: of this phase; taken: by crew_took or crew_walked
 static _Atomic uint64_t window;                   // what the crew may take: WINDOW
-static uint64_t phase;
+static uint64_t nphase;
 static const struct heapmap *after; // the pause
 #define WINDOW(no, lo, hi) ((no) << 48 | (uint64_t)(lo) << 24 | (hi))
 enum { UNITS = (1 << 24) - 1 };
@@ -237,7 +237,7 @@ void crew_add_births(uint64_t lo, uint64_t hi, bool young) {
 
 void crew_start(void) {
     if (nunits - first < 2) return;
-    atomic_store(&window, WINDOW(++phase & 0xffff, first, nunits));
+    atomic_store(&window, WINDOW(++nphase & 0xffff, first, nunits));
     if (atomic_load(&pool_job))
         pool_more();
     else

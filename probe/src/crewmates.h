@@ -9,6 +9,7 @@
 #include "census.h"
 #include "evacuated.h"
 #include "object.h"
+#include "walk.h"
 
 enum { ALL, GRAVES, MARKS, MOVES, BIRTHS }; // the first three as in walk_list.c
 struct grave {

@@ -3,9 +3,9 @@
 #define HEAPCAM_EVACUATED_H
 
 #include "heapcam_abi.h"
+#include "heapmap.h"
 #include "tlabs.h"
 #include "tokens.h"
-#include "walk.h"
 
 // Words of the heap that objects have arrived at, next to one another.
 struct run {

@@ -8,13 +8,8 @@
 
 #include "encode.h"
 #include "heapmap.h"
+#include "tokens.h"
 
-// Where the next object that moved is expected, four guesses: docs/format/stream.md. from: where the objects that a lane
-// has seen begin, in words.
-struct lanes {
-    uint64_t next[4], from[4];
-    int k; // the one that begins elsewhere next
-};
 struct walker {
     struct enc *e;
     const struct heapmap *map; // after the pause; walk_list needs none
