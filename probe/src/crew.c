@@ -190,7 +190,7 @@ static void compare(void) {
 }
 
 // A thread that wakes up takes 50 to 100 us to do so, and what it wrote is copied: less is no gain. Bytes.
-static const uint64_t worth[CREW_PHASES] = {[CREW_MOVES] = 3 << 20, [CREW_BIRTHS] = 3 << 20, [CREW_LIST] = 8 << 20};
+static const uint64_t worth[CREW_PHASES] = {[CREW_MOVES] = 3 << 20, [CREW_BIRTHS] = 6 << 20, [CREW_LIST] = 8 << 20};
 
 bool crew_call(int of, uint64_t bytes, const struct heapmap *finish) {
     const bool open = atomic_load(&pool_job); // for an earlier phase of this pause
