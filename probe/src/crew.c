@@ -138,8 +138,8 @@ static void work(unsigned who) {
     if (!job) return;
     m->phase = UINT64_MAX;
     memset(m->hots, 0, TABLE); // classes may have gone since the last job
-    m->low -= (m->low >> 3) & ~(uint64_t)(PAGE - 1);
-    m->high -= (m->high >> 3) & ~(uint64_t)(PAGE - 1);
+    m->low -= (m->low >> 6) & ~(uint64_t)(PAGE - 1);
+    m->high -= (m->high >> 6) & ~(uint64_t)(PAGE - 1);
     for (uint64_t idle = 0; pool_works(job);) {
         struct unit *u = claim(m);
         if (!u) {
