@@ -72,6 +72,7 @@ const (
 	OffReferencesState = 416
 	OffReferencesTorn  = 424
 	OffClassesLeft     = 432
+	OffHelpersNS       = 440
 	OffReason          = 512
 	OffSyncPredicted   = 448
 	OffSyncTooLong     = 456
@@ -195,6 +196,7 @@ type Status struct {
 	ReferencesDone uint32          // newest ticket answered
 	References     ReferencesState // 0: the probe is older than reference listings
 	ReferencesTorn uint64          // reference listings of which some parts were not sent
+	HelpersNS      uint64          // CPU time of threads of the probe that help in pauses
 	ClassesLeft    uint64          // that the JVM still has to load anew, for exact sites
 
 	// Written by the agent.
@@ -269,6 +271,7 @@ func parseCounters(h []byte) Status {
 		References:     ReferencesState(u32(OffReferencesState)),
 		ReferencesTorn: u64(OffReferencesTorn),
 		ClassesLeft:    u64(OffClassesLeft),
+		HelpersNS:      u64(OffHelpersNS),
 		LiveBytes:      u64(OffLiveBytes),
 		Exhausted:      u64(OffExhausted),
 		SitesCut:       u64(OffSitesCut),

@@ -210,7 +210,7 @@ func TestStatusAndControls(t *testing.T) {
 	for off, v := range map[int]uint64{shmring.OffEpochs: 5, shmring.OffEpochsFailed: 6, shmring.OffSamples: 7,
 		shmring.OffSamplesDropped: 8,
 		shmring.OffProbeNS:        9, shmring.OffPauseNS: 10, shmring.OffLastSyncBytes: 11, shmring.OffLiveBytes: 12,
-		shmring.OffSampleNS: 13, shmring.OffExhausted: 14,
+		shmring.OffSampleNS: 13, shmring.OffExhausted: 14, shmring.OffHelpersNS: 20,
 		shmring.OffEpochsCut: 16, shmring.OffSitesCut: 17, shmring.OffSitesFolded: 18} {
 		p.Poke64(off, v)
 	}
@@ -225,7 +225,7 @@ func TestStatusAndControls(t *testing.T) {
 		s.JVM != "a VM\uFFFD[31m" || s.Probe != "0.1" || s.Session != p.Session ||
 		s.Epochs != 5 || s.EpochsFailed != 6 || s.Samples != 7 || s.SamplesDropped != 8 || s.ProbeNS != 9 ||
 		s.PauseNS != 10 || s.LastSyncBytes != 11 ||
-		s.LiveBytes != 12 || s.SampleNS != 13 || s.Exhausted != 14 || s.EpochMax != 15 || s.CostMax != 19 ||
+		s.LiveBytes != 12 || s.SampleNS != 13 || s.HelpersNS != 20 || s.Exhausted != 14 || s.EpochMax != 15 || s.CostMax != 19 ||
 		s.EpochsCut != 16 || s.SitesCut != 17 || s.SitesFolded != 18 || !s.AgentAlive() || s.Redefine != 0 {
 		t.Errorf("%+v", s)
 	}

@@ -155,6 +155,9 @@ func pauseFields() (fs []field) {
 	add(counter, "probe_sampling_seconds_total", "CPU time that sampling took on the application's threads.",
 		"If it is too high, set a larger `sampling`.",
 		func(s *session.Status) float64 { return seconds(s.SampleNS) })
+	add(counter, "probe_helpers_seconds_total", "CPU time of the probe's threads that help in pauses.",
+		"They use CPUs that the application leaves idle while it stands still.",
+		func(s *session.Status) float64 { return seconds(s.HelpersNS) })
 	add(gauge, "sync_pause_seconds", "Time that the newest sync point added to its pause.", "",
 		func(s *session.Status) float64 { return seconds(s.LastSyncNS) })
 	add(gauge, "sync_pause_longest_seconds", "Longest time that a sync point added to its pause.", "",

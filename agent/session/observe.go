@@ -167,7 +167,7 @@ func (st *Status) fromRing(h shmring.Status) {
 	st.Samples, st.LiveBytes, st.Backlog = h.Samples, h.LiveBytes, h.Backlog()
 	st.SitesCut, st.SitesFolded = h.SitesCut, h.SitesFolded
 	st.PredictedSyncNS = h.SyncPredicted
-	st.ProbeNS, st.PauseNS, st.SampleNS = h.ProbeNS, h.PauseNS, h.SampleNS
+	st.ProbeNS, st.PauseNS, st.SampleNS, st.HelpersNS = h.ProbeNS, h.PauseNS, h.SampleNS, h.HelpersNS
 	st.UpNS = uint64(max(time.Since(st.Since), 0))
 	st.Dropped.FailedEpochs = h.EpochsFailed
 }

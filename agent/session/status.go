@@ -101,6 +101,7 @@ type Status struct {
 	ProbeNS               uint64 `json:"probe_ns"`
 	PauseNS               uint64 `json:"pause_ns"`
 	SampleNS              uint64 `json:"sample_ns"`
+	HelpersNS             uint64 `json:"helpers_ns"`    // CPU time of threads that help in pauses
 	ReferencesNS          uint64 `json:"references_ns"` // stops of the JVM for reference listings
 	UpNS                  uint64 `json:"up_ns"`         // since Since, when the three above it were read
 	AgentCPUNS            uint64 `json:"agent_cpu_ns"`  // of this agent, since it began with it: CPU time

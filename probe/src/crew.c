@@ -18,6 +18,7 @@
 #include "os.h"
 #include "pool.h"
 #include "recording.h"
+#include "ring.h"
 
 enum { FREE, MAIN, CREW, DONE };
 static struct mate mates[POOL_MOST];
@@ -31,6 +32,7 @@ static uint32_t nunits, most_units, first, taken; // first: of this phase; taken
 static _Atomic uint64_t window;                   // what the crew may take: WINDOW
 static uint64_t nphase;
 static const struct heapmap *after; // the pause
+static PER_RECORDING _Atomic uint64_t helped; // CPU time of the crew, ns
 #define WINDOW(no, lo, hi) ((no) << 48 | (uint64_t)(lo) << 24 | (hi))
 enum { UNITS = (1 << 24) - 1 };
 
@@ -131,7 +133,7 @@ static void walk(struct mate *m, struct unit *u, uint32_t job) {
 static uint64_t at_least(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 // Who has nothing to do looks for the next phase for a while: to fall asleep and wake up takes longer.
-static void work(unsigned who) {
+static void help(unsigned who) {
     enum { PAGE = 4096, IDLE = 100000 }; // ns
     const uint32_t job = atomic_load(&pool_job);
     struct mate *m = &mates[who];
@@ -155,6 +157,12 @@ static void work(unsigned who) {
         m->low = at_least(m->low, (m->used + PAGE - 1) & ~(uint64_t)(PAGE - 1));
         m->high = at_least(m->high, (BUFFER - m->most + PAGE - 1) & ~(uint64_t)(PAGE - 1));
     }
+}
+
+static void work(unsigned who) {
+    const uint64_t begin = cpu_ns();
+    help(who);
+    atomic_fetch_add_explicit(&helped, cpu_ns() - begin, memory_order_relaxed);
 }
 
 // Between jobs: what a large listing took is given back, with what a range that was not finished and graves have. Other
@@ -253,6 +261,8 @@ void crew_stop(void) {
     }
     began = 0;
     taken = nunits;
+    atomic_store_explicit(ring64(HC_RING_OFF_HELPERS_NS), atomic_load_explicit(&helped, memory_order_relaxed),
+                          memory_order_relaxed);
 }
 
 bool crew_is_called(void) { return taken < nunits; }
