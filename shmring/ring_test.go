@@ -225,7 +225,8 @@ func TestStatusAndControls(t *testing.T) {
 		s.JVM != "a VM\uFFFD[31m" || s.Probe != "0.1" || s.Session != p.Session ||
 		s.Epochs != 5 || s.EpochsFailed != 6 || s.Samples != 7 || s.SamplesDropped != 8 || s.ProbeNS != 9 ||
 		s.PauseNS != 10 || s.LastSyncBytes != 11 ||
-		s.LiveBytes != 12 || s.SampleNS != 13 || s.HelpersNS != 20 || s.Exhausted != 14 || s.EpochMax != 15 || s.CostMax != 19 ||
+		s.LiveBytes != 12 || s.SampleNS != 13 || s.Exhausted != 14 || s.EpochMax != 15 || s.CostMax != 19 ||
+		s.HelpersNS != 20 ||
 		s.EpochsCut != 16 || s.SitesCut != 17 || s.SitesFolded != 18 || !s.AgentAlive() || s.Redefine != 0 {
 		t.Errorf("%+v", s)
 	}

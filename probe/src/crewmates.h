@@ -30,6 +30,7 @@ struct unit {
     const struct run *runs; // with MOVES: where objects have arrived
     uint64_t nruns;
     uint64_t begin, end;     // with BIRTHS and tokens: words of the heap that these are about
+    uint64_t met;            // with BIRTHS: words that had arrived where an object was expected
     const struct crow *rows; // what MOVES and BIRTHS have counted
     uint64_t nrows;
     uint64_t objects, bytes;

@@ -6,6 +6,7 @@
 
 #include "crew.h"
 #include "crewmates.h"
+#include "guard.h"
 #include "marks.h"
 #include "pool.h"
 
@@ -162,13 +163,14 @@ HOT bool look(int lay, struct mate *m, struct unit *u, uint32_t job) {
     uint8_t *const begin = m->buffer + m->used, *p = begin;
     struct notes none = notes_of(m);
     struct hot spare;
-    uint64_t a = u->lo, skip = 0, end = 0;
+    uint64_t a = u->lo, skip = 0, met = 0, end = 0;
     uint32_t look = LOOKS;
     while (a < hi) {
         const uint64_t dw = (a - base) >> 3;
         if (bits[dw >> 6] >> (dw & 63) & 1) {
             const uint64_t n = arrived(bits, dw, (hi - a) >> 3);
             skip += n;
+            met += n;
             a += n << 3;
             continue;
         }
@@ -197,7 +199,7 @@ HOT bool look(int lay, struct mate *m, struct unit *u, uint32_t job) {
             return false;
         a += bytes;
     }
-    u->end = end;
+    u->end = end, u->met = met;
     return hand_over(m, u, &none, begin, p);
 }
 
@@ -253,7 +255,7 @@ uint64_t crewmoves_births(struct walker *w, uint64_t lo, uint64_t hi, bool young
         if (u && !e->over) crew_differs(e->p == from ? u->n > 0 : !same(from, e->p - 1, u, 1)); // 1: HC_LIST_END
         return stop;
     }
-    walk_met(lo, hi);
+    if (walk_met(lo, hi) != u->met) violation("a destination is not the start of an object", lo);
     add_rows(u);
     if (!u->n) return hi;
     put_s(e, (int64_t)(u->begin - w->prev_end));

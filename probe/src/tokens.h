@@ -10,8 +10,8 @@
 #define AHEAD 2048   // bytes: the walk is bound by cache misses, and the hardware's prefetcher stops at each page
 enum { TOKEN = 64 }; // no object needs more bytes than that
 
-// Where the next object that moved is expected, four guesses: docs/format/stream.md. from: where the objects that a lane
-// has seen begin, in words.
+// Where the next object that moved is expected, four guesses: docs/format/stream.md. from: where the objects that a
+// lane has seen begin, in words.
 struct lanes {
     uint64_t next[4], from[4];
     int k; // the one that begins elsewhere next

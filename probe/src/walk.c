@@ -235,7 +235,8 @@ void walk_arrived(uint64_t dw, uint64_t n) {
 
 const uint64_t *walk_dest(void) { return dest; }
 
-void walk_met(uint64_t lo, uint64_t hi) {
+uint64_t walk_met(uint64_t lo, uint64_t hi) {
+    const uint64_t before = ndest;
     for (uint64_t dw = WORD(lo), end = WORD(hi); dw < end;) {
         const uint64_t sh = dw & 63, n = end - dw < 64 - sh ? end - dw : 64 - sh;
         uint64_t *w = &dest[dw >> 6];
@@ -246,6 +247,7 @@ void walk_met(uint64_t lo, uint64_t hi) {
         }
         dw += n;
     }
+    return before - ndest;
 }
 
 uint64_t walk_ndest(void) { return ndest; }

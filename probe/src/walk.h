@@ -47,7 +47,7 @@ bool walk_stale(uint64_t lo, uint64_t hi); // notes objects of classes that died
 bool dest_init(void);
 void dest_reset(void);
 const uint64_t *walk_dest(void); // one bit a word of heap: destinations that no walk of a target range has met
-void walk_met(uint64_t lo, uint64_t hi); // somebody else has met those of a range
+uint64_t walk_met(uint64_t lo, uint64_t hi); // somebody else has met those of a range; returns how many
 void walk_arrived(uint64_t dw, uint64_t n); // destinations that somebody else has found: n words from dw on
 uint64_t walk_ndest(void); // words of destinations that no walk of a target range has met
 
