@@ -73,7 +73,7 @@ func TestHelperThreadsEden(t *testing.T) {
 		helps      string
 	}{
 		{"compare", "2", "yes"}, {"use", "8", "yes"}, {"late", "4", ""}, {"fault", "3", "no"}, {"hang", "6", "no"},
-		{"die", "7", "no"}, {"wrong", "10", ""},
+		{"die", "7", "no"}, {"wrong", "10", ""}, {"some fault", "11", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			gcs := []string{"Parallel", "G1", "Serial"}

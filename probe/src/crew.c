@@ -20,7 +20,6 @@
 #include "recording.h"
 #include "ring.h"
 
-enum { FREE, MAIN, CREW, DONE };
 static struct mate mates[POOL_MOST];
 enum { BUFFER = 16 << 20, KEPT = 1 << 20, TABLE = HOTS * sizeof(struct hot),
        ROWS_BYTES = ROWS * (sizeof(struct crow) + sizeof(uint32_t)) };
@@ -43,11 +42,12 @@ static PER_RECORDING uint64_t began, phase_bytes, turn_ns[CREW_PHASES][2], turn_
 static PER_RECORDING bool without[CREW_PHASES];
 static PER_RECORDING int what;
 
-enum { TEST_COMPARE = 2, TEST_FAULT, TEST_LATE, TEST_STRAGGLE, TEST_HANG, TEST_DIE, TEST_USE, TEST_TURNS, TEST_WRONG };
+enum { TEST_COMPARE = 2, TEST_FAULT, TEST_LATE, TEST_STRAGGLE, TEST_HANG, TEST_DIE, TEST_USE, TEST_TURNS, TEST_WRONG,
+       TEST_SOME };
 
 // ---- the crew's side -----------------------------------------------------------------------------
-static void test_at_work(uint64_t bad) {
-    if (opt.crew == TEST_FAULT) (void)rd64((void *)(uintptr_t)bad);
+static void test_at_work(uint64_t bad, bool some) {
+    if (opt.crew == TEST_FAULT || (opt.crew == TEST_SOME && some)) (void)rd64((void *)(uintptr_t)bad);
     if (opt.crew == TEST_LATE || opt.crew == TEST_STRAGGLE) os_sleep_us(30000);
     while (opt.crew == TEST_HANG) os_sleep_us(10000);
     if (opt.crew == TEST_DIE) pool_die();
@@ -73,7 +73,7 @@ HOT bool list_unit(int lay, int how, struct mate *m, struct unit *u, uint32_t jo
         __builtin_prefetch((void *)(a + AHEAD));
         if (!LIKELY((uint8_t *)g - p > 2 * TOKEN + (int64_t)sizeof *g)) return false;
         if (!LIKELY(--look)) {
-            if (!pool_works(job) && opt.crew != TEST_STRAGGLE) return false;
+            if (!is_wanted(u, job) && opt.crew != TEST_STRAGGLE) return false;
             look = LOOKS;
         }
         if ((how == GRAVES && is_grave(a)) || (how == MARKS && a < seen && !LIKELY(is_marked(bits, a)))) {
@@ -138,10 +138,13 @@ static void help(unsigned who) {
     const uint32_t job = atomic_load(&pool_job);
     struct mate *m = &mates[who];
     if (!job) return;
-    m->phase = UINT64_MAX;
-    memset(m->hots, 0, TABLE); // classes may have gone since the last job
-    m->low -= (m->low >> 6) & ~(uint64_t)(PAGE - 1);
-    m->high -= (m->high >> 6) & ~(uint64_t)(PAGE - 1);
+    if (m->job != job) { // else it comes back, and the VM thread may not yet have read what it did
+        m->job = job;
+        m->phase = UINT64_MAX;
+        memset(m->hots, 0, TABLE); // classes may have gone since the last job
+        m->low -= (m->low >> 6) & ~(uint64_t)(PAGE - 1);
+        m->high -= (m->high >> 6) & ~(uint64_t)(PAGE - 1);
+    }
     for (uint64_t idle = 0; pool_works(job);) {
         struct unit *u = claim(m);
         if (!u) {
@@ -151,7 +154,7 @@ static void help(unsigned who) {
             continue;
         }
         idle = 0;
-        if (opt.crew > TEST_COMPARE && opt.crew < TEST_USE) test_at_work(u->lo & 0xff8);
+        if (opt.crew > TEST_COMPARE && opt.crew != TEST_USE) test_at_work(u->lo & 0xff8, (u - units) % 3 == 0);
         walk(m, u, job);
         if (u->how < MOVES) continue;
         m->low = at_least(m->low, (m->used + PAGE - 1) & ~(uint64_t)(PAGE - 1));
@@ -213,7 +216,6 @@ bool crew_call(int of, uint64_t bytes, const struct heapmap *finish) {
         if ((without[of] = !without[of])) return false;
     }
     if (!open && !pool_ready()) return false;
-    nunits = first = taken = open ? nunits : 0; // all of the crew sleep
     after = finish;
     return true;
 }

@@ -9,6 +9,7 @@
 #include "census.h"
 #include "evacuated.h"
 #include "object.h"
+#include "pool.h"
 #include "walk.h"
 
 enum { ALL, GRAVES, MARKS, MOVES, BIRTHS }; // the first three as in walk_list.c
@@ -44,10 +45,17 @@ struct mate {
     uint64_t most;      // below this nothing of its end is used; of this phase
     uint64_t low, high; // bytes at its beginning and its end that stay between jobs
     uint64_t phase;
+    uint32_t job;
     struct hot *hots;
     struct crow *rows; // of the range at work, by type and age
     uint32_t *touched, ntouched;
 };
+
+enum { FREE, MAIN, CREW, DONE }; // state
+// For one of the crew, at times: whether the VM thread has neither taken the range nor ended the pause.
+static inline bool is_wanted(const struct unit *u, uint32_t job) {
+    return pool_works(job) && atomic_load_explicit(&u->state, memory_order_relaxed) == CREW;
+}
 
 // For one of the crew. False: the VM thread has to walk the range.
 bool crewmoves_walk(struct mate *m, struct unit *u, const struct heapmap *after, uint32_t job);

@@ -8,7 +8,6 @@
 #include "crewmates.h"
 #include "guard.h"
 #include "marks.h"
-#include "pool.h"
 
 enum { LOOKS = 512 }; // objects between two looks at the job
 
@@ -94,7 +93,7 @@ HOT bool walk(int lay, int source, struct mate *m, struct unit *u, const struct 
         }
         if (!LIKELY(is_room(&runs, p))) return false;
         if (!LIKELY(--look)) {
-            if (!pool_works(job)) return false;
+            if (!is_wanted(u, job)) return false;
             look = LOOKS;
         }
         __builtin_prefetch((void *)(a + AHEAD));
@@ -176,7 +175,7 @@ HOT bool look(int lay, struct mate *m, struct unit *u, uint32_t job) {
         }
         if (!LIKELY(is_room(&none, p))) return false;
         if (!LIKELY(--look)) {
-            if (!pool_works(job)) return false;
+            if (!is_wanted(u, job)) return false;
             look = LOOKS;
         }
         __builtin_prefetch((void *)(a + AHEAD));

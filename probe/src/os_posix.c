@@ -299,9 +299,13 @@ static void guard_unset(struct guard_of *g) {
     struct sigaction is;
     if (!g->set) return;
     g->set = false;
+    if (!sigaction(g->sig, NULL, &is) && !is_ours(&is, g->no)) { // the application's, set meanwhile: it stays
+        g->no++;
+        return;
+    }
     // If it cannot be put back ours stays, and passes on.
     if (sigaction(g->sig, &g->before[g->no], &is) || is_ours(&is, g->no)) return;
-    sigaction(g->sig, &is, NULL); // the application's, set meanwhile: it stays
+    sigaction(g->sig, &is, NULL); // set in between
     g->no++;
 }
 
