@@ -426,13 +426,15 @@ void samples_live(struct enc *e, const struct heapmap *at_finish) {
 }
 
 uint32_t samples_starts(uint64_t lo, uint64_t hi, uint64_t to[STARTS]) {
+    enum { ASKED = 2048 }; // weak references: each is a cache miss
     uint64_t first[STARTS] = {0}, part = (hi - lo) / STARTS + 1;
     const uint32_t most = atomic_load(&high);
     uint32_t n = 0;
-    for (uint32_t i = 0; i < most; i++) {
+    for (uint32_t i = 0, asked = 0; i < most && asked < ASKED; i++) {
         const uint32_t state = atomic_load_explicit(&slots[i].state, memory_order_acquire);
         if ((state != NEW && state != SENT) || !slots[i].w) continue;
         const uint64_t a = rd64((void *)((uintptr_t)slots[i].w & ~7ull));
+        asked++;
         if (a <= lo || a >= hi) continue;
         uint64_t *f = &first[(a - lo) / part];
         if (!*f || a < *f) *f = a;
