@@ -42,9 +42,6 @@ static PER_RECORDING uint64_t began, phase_bytes, turn_ns[CREW_PHASES][2], turn_
 static PER_RECORDING bool without[CREW_PHASES];
 static PER_RECORDING int what;
 
-enum { TEST_COMPARE = 2, TEST_FAULT, TEST_LATE, TEST_STRAGGLE, TEST_HANG, TEST_DIE, TEST_USE, TEST_TURNS, TEST_WRONG,
-       TEST_SOME };
-
 // ---- the crew's side -----------------------------------------------------------------------------
 static void test_at_work(uint64_t bad, bool some) {
     if (opt.crew == TEST_FAULT || (opt.crew == TEST_SOME && some)) (void)rd64((void *)(uintptr_t)bad);
@@ -230,10 +227,7 @@ static struct unit *add(uint64_t lo, uint64_t hi, uint32_t how) {
     return u;
 }
 
-void crew_add(uint64_t lo, uint64_t hi) {
-    const bool g1 = vm_has_regions();
-    (void)add(lo, hi, g1 && graves_ask(lo) ? MARKS : g1 && graves_at(lo) ? GRAVES : ALL);
-}
+void crew_add(uint64_t lo, uint64_t hi) { (void)add(lo, hi, graves_ask(lo) ? MARKS : graves_at(lo) ? GRAVES : ALL); }
 
 void crew_add_moves(uint64_t lo, uint64_t hi, int source, uint64_t uncounted) {
     struct unit *u = add(lo, hi, MOVES);
@@ -324,7 +318,7 @@ bool crew_took(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, ui
 
 // ---- begin and end -------------------------------------------------------------------------------
 static bool get_memory(unsigned n) {
-    most_units = 3 * (heapmap()->areas() + 2 * STARTS); // of three phases; without regions two spaces are cut
+    most_units = 3 * (heapmap()->areas() + 2 * STARTS); // of three phases; without regions two spaces are cut at once
     if (most_units > UNITS) most_units = UNITS;
     units = os_sparse(most_units * sizeof *units);
     bool ok = units;

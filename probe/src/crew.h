@@ -19,6 +19,9 @@ void crew_begin(void); // the control thread; without a crew all is as it is
 bool crew_is_there(void);
 void crew_end(void); // the control thread, when no pause can come
 void crew_report(void); // a test's
+// Of the option crew, for tests; 0: no crew, 1: as in production.
+enum { TEST_COMPARE = 2, TEST_FAULT, TEST_LATE, TEST_STRAGGLE, TEST_HANG, TEST_DIE, TEST_USE, TEST_TURNS, TEST_WRONG,
+       TEST_SOME };
 enum { CREW_MOVES, CREW_BIRTHS, CREW_LIST, CREW_PHASES };
 // bytes: of all ranges. finish: of the pause. false: no crew, or not worth it.
 bool crew_call(int of, uint64_t bytes, const struct heapmap *finish);

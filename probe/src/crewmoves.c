@@ -47,8 +47,12 @@ HOT void note(struct notes *to, struct run r) {
     if (r.n) *--to->first = r;
 }
 
-HOT bool is_room(const struct notes *n, const uint8_t *p) {
-    return (uint8_t *)n->first - p > 2 * TOKEN + 8 * (int64_t)sizeof(struct run);
+// Whether there is room for one more object, and, at times, whether the VM thread still wants the range.
+HOT bool goes_on(const struct notes *n, const uint8_t *p, uint32_t *look, const struct unit *u, uint32_t job) {
+    if (!LIKELY((uint8_t *)n->first - p > 2 * TOKEN + 8 * (int64_t)sizeof(struct run))) return false;
+    if (LIKELY(--*look)) return true;
+    *look = LOOKS;
+    return is_wanted(u, job);
 }
 
 static bool hand_over(struct mate *m, struct unit *u, struct notes *runs, const uint8_t *from, uint8_t *p) {
@@ -91,11 +95,7 @@ HOT bool walk(int lay, int source, struct mate *m, struct unit *u, const struct 
             a += n << 3;
             continue;
         }
-        if (!LIKELY(is_room(&runs, p))) return false;
-        if (!LIKELY(--look)) {
-            if (!is_wanted(u, job)) return false;
-            look = LOOKS;
-        }
+        if (!LIKELY(goes_on(&runs, p, &look, u, job))) return false;
         __builtin_prefetch((void *)(a + AHEAD));
         const uint64_t mark = rd64((void *)a);
         uint32_t len;
@@ -173,11 +173,7 @@ HOT bool look(int lay, struct mate *m, struct unit *u, uint32_t job) {
             a += n << 3;
             continue;
         }
-        if (!LIKELY(is_room(&none, p))) return false;
-        if (!LIKELY(--look)) {
-            if (!is_wanted(u, job)) return false;
-            look = LOOKS;
-        }
+        if (!LIKELY(goes_on(&none, p, &look, u, job))) return false;
         __builtin_prefetch((void *)(a + AHEAD));
         const uint64_t mark = rd64((void *)a);
         uint32_t len;

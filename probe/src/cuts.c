@@ -12,14 +12,14 @@
 #include "tlabs.h"
 
 static PER_RECORDING bool amid, distrusted;
-enum { WORTH = 3 << 20, TEST_WRONG = 10 };
+enum { WORTH = 3 << 20 }; // bytes
 
 static bool can_cut(void) { return !vm_has_regions() && !distrusted && crew_is_there(); }
 
 static void cut(int space, uint64_t lo, uint64_t hi) {
     struct cuts *c = &heap_cuts[space];
     c->n = 0;
-    if (!can_cut() || hi <= lo || (hi - lo < WORTH && opt.crew < 2)) return;
+    if (!can_cut() || hi <= lo || (hi - lo < WORTH && opt.crew < TEST_COMPARE)) return;
     c->n = samples_starts(lo, hi, c->at);
     if (opt.crew == TEST_WRONG && space == EDEN && c->n) c->at[0] += 8;
 }
@@ -31,12 +31,9 @@ void cuts_at_start(const struct heapmap *start, int depth) {
     distrusted |= amid;
     amid = false;
     for (int i = 0; i < SPACES; i++) heap_cuts[i].n = 0;
-    if (depth == HC_DEPTH_SAMPLES) return;
-    if (depth == HC_DEPTH_FULL) tlab_holes();
-    if (!can_cut()) return;
-    const struct area *a = start->area;
-    cut(FROM, a[FROM].bottom, a[FROM].top);
-    if (depth == HC_DEPTH_FULL) cut(EDEN, a[EDEN].bottom, a[EDEN].top);
+    if (depth != HC_DEPTH_FULL) return;
+    tlab_holes();
+    if (can_cut()) cut(EDEN, start->area[EDEN].bottom, start->area[EDEN].top);
 }
 
 void cuts_for_births(const struct heapmaps *m, bool evac) {
@@ -44,11 +41,4 @@ void cuts_for_births(const struct heapmaps *m, bool evac) {
     const struct area *f = m->finish.area;
     cut(OLD, m->start.area[OLD].top, f[OLD].top);
     if (evac) cut(FROM, f[FROM].bottom, f[FROM].top);
-}
-
-void cuts_for_listing(const struct heapmap *finish) {
-    if (!can_cut()) return;
-    const struct area *f = finish->area;
-    cut(OLD, f[OLD].bottom, f[OLD].top);
-    cut(FROM, f[FROM].bottom, f[FROM].top);
 }

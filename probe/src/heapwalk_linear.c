@@ -47,7 +47,8 @@ static bool moves(const struct heapmaps *m, bool evac, walk_piece *each, void *a
     const struct area *s = m->start.area;
     if (!evac) return true;
     if (given_back(m, &s[FROM]) || given_back(m, &s[TO])) return false;
-    return parts(FROM, &s[FROM], SRC_FROM, each, arg) & parts(TO, &s[TO], SRC_FROM, each, arg);
+    bool ok = parts(FROM, &s[FROM], SRC_FROM, each, arg);
+    return parts(TO, &s[TO], SRC_FROM, each, arg) && ok;
 }
 
 static bool eden(const struct heapmaps *m, walk_piece *each, void *arg) {
@@ -92,31 +93,6 @@ static void births(struct walker *w, struct heapmaps *m, bool evac) {
     crew_stop();
 }
 
-// Returns where it had to stop.
-static uint64_t list_parts(struct walker *w, int space, const struct area *a, struct listed *sum) {
-    struct piece p;
-    uint64_t stop = a->bottom;
-    for (uint64_t lo = a->bottom; next_part(space, &lo, a->top, &p);) {
-        stop = p.hi;
-        if (crew_took(w, p.lo, p.hi, &sum->objects, &sum->bytes)) continue;
-        stop = walk_list(w, p.lo, p.hi, &sum->objects, &sum->bytes);
-        if (stop == p.hi) continue;
-        if (space == OLD && p.hi != a->top && !w->e->over)
-            unknown_class("a class word between two objects is unknown", stop);
-        break;
-    }
-    return stop;
-}
-
-static void call_crew(const struct heapmap *m) {
-    struct piece p;
-    const struct area *a = m->area;
-    if (!crew_call(CREW_LIST, used(&a[FROM]) + used(&a[OLD]), m)) return;
-    for (uint64_t lo = a[FROM].bottom; next_part(FROM, &lo, a[FROM].top, &p);) crew_add(p.lo, p.hi);
-    for (uint64_t lo = a[OLD].bottom; next_part(OLD, &lo, a[OLD].top, &p);) crew_add(p.lo, p.hi);
-    crew_start();
-}
-
 static void list(struct walker *w, struct heapmaps *m, bool with_eden, struct listed *sum) {
     struct enc *e = w->e;
     struct area *f = m->finish.area;
@@ -126,15 +102,13 @@ static void list(struct walker *w, struct heapmaps *m, bool with_eden, struct li
         uint64_t stop = walk_list(w, f[EDEN].bottom, known, &sum->objects, &sum->bytes);
         if (!e->over) m->finish.eden_known = stop;
     }
-    call_crew(&m->finish);
-    uint64_t stop = list_parts(w, FROM, &f[FROM], sum);
+    uint64_t stop = walk_list(w, f[FROM].bottom, f[FROM].top, &sum->objects, &sum->bytes);
     if (stop != f[FROM].top && !e->over) {
         if (!with_eden || !vm_has_unformatted_survivors())
             unknown_class("a class word in survivor space is unknown", stop);
         f[FROM].top = stop;
     }
-    stop = list_parts(w, OLD, &f[OLD], sum);
-    crew_stop();
+    stop = walk_list(w, f[OLD].bottom, f[OLD].top, &sum->objects, &sum->bytes);
     if (!e->over) f[OLD].top = stop;
 }
 
