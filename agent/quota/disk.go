@@ -2,6 +2,7 @@ package quota
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"sort"
@@ -47,7 +48,8 @@ type Disk struct {
 	granted  map[string]int64 // by ring folder
 	pending  map[string]time.Time
 	surveyed time.Time
-	ended    []endedRing     // oldest first
+	ended    []endedRing // oldest first
+	seen     map[string]sighting
 	foreign  map[string]bool // folders of removed rings that still hold files of other recordings
 	frozen   int64
 	taking   int64 // reserved for a recording that is being copied from the spool folder
@@ -57,6 +59,13 @@ type endedRing struct {
 	dir  string
 	size int64
 	last time.Time
+}
+
+// sighting is when a ring was first seen to have ended, and its age then. From then on a steady clock counts: a wall
+// clock that is set forward makes no ring older.
+type sighting struct {
+	at  time.Time
+	age time.Duration
 }
 
 // DiskConfig says what Disk shares.
@@ -73,6 +82,7 @@ func NewDisk(c DiskConfig) *Disk {
 	return &Disk{
 		max: c.Max, want: c.Ring, retain: c.Retain, out: c.Out, log: c.Log, now: time.Now,
 		granted: map[string]int64{}, pending: map[string]time.Time{}, foreign: map[string]bool{},
+		seen: map[string]sighting{},
 	}
 }
 
@@ -86,6 +96,7 @@ func (t *Disk) Admit(dir string) (int64, error) {
 	defer t.mu.Unlock()
 	t.granted[dir] = 0 // it is not ended
 	delete(t.foreign, dir)
+	delete(t.seen, dir)
 	t.survey(true)
 	if t.max == 0 {
 		t.granted[dir] = t.want
@@ -144,6 +155,7 @@ func (t *Disk) Leave(dir string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.granted, dir)
+	t.seen[dir] = sighting{at: t.now()}
 	t.surveyed = time.Time{}
 }
 
@@ -299,7 +311,22 @@ func (t *Disk) survey(now bool) {
 			t.surveyFolder(e.Name())
 		}
 	}
+	maps.DeleteFunc(t.seen, func(dir string, _ sighting) bool {
+		_, err := os.Lstat(dir)
+		return errors.Is(err, os.ErrNotExist)
+	})
 	sort.Slice(t.ended, func(i, j int) bool { return t.ended[i].last.Before(t.ended[j].last) })
+}
+
+// age is how long ago an ended ring was last written to.
+func (t *Disk) age(r endedRing) time.Duration {
+	now := t.now()
+	s, ok := t.seen[r.dir]
+	if !ok {
+		s = sighting{now, now.Sub(r.last)}
+		t.seen[r.dir] = s
+	}
+	return s.age + now.Sub(s.at)
 }
 
 // surveyFolder takes note of one folder: incidents, or the ring of an ended JVM.
@@ -322,7 +349,7 @@ func (t *Disk) surveyFolder(name string) {
 	if r.last.IsZero() { // no ring
 		return
 	}
-	if t.retain > 0 && t.now().Sub(r.last) > t.retain && t.drop(r, "retain_ended has passed") {
+	if t.retain > 0 && t.age(r) > t.retain && t.drop(r, "retain_ended has passed") {
 		return
 	}
 	t.ended = append(t.ended, r)

@@ -204,6 +204,17 @@ func TestEndedRings(t *testing.T) {
 	if l := g.Share(second, 1<<20); l != cfg.Ring || there() != "02" {
 		t.Errorf("limit %d, there are %s: a ring that grows needs the space", l, there())
 	}
+	g.retain = 30 * time.Hour
+	g.survey(true)
+	for _, d := range dirs { // for a ring this is what a clock is that is set two days forward
+		at := time.Now().Add(-48 * time.Hour)
+		if err := os.Chtimes(filepath.Join(d, "00000001.hcr"), at, at); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	if g.survey(true); there() != "02" {
+		t.Errorf("after the clock was set forward there are %s", there())
+	}
 	g.retain = 30 * time.Minute
 	g.survey(true)
 	if there() != "0" {

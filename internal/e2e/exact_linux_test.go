@@ -133,10 +133,11 @@ func TestExactSitesAttached(t *testing.T) {
 		!strings.Contains(errs, "--yes") {
 		t.Errorf("without --yes: status %d, %s", code, errs)
 	}
-	for i := range 2 {
+	// Two recordings, and longer ones where a busy machine has no time to change the classes within the first seconds.
+	for i, enough := 0, 0; i < 5 && enough < 2; i++ {
 		out := filepath.Join(t.TempDir(), strconv.Itoa(i))
-		if _, errs, code := heapcam(t, "record", "--sites", "exact", "--yes", "--for", "4s", "--out", out,
-			pid); code != 0 {
+		if _, errs, code := heapcam(t, "record", "--sites", "exact", "--yes", "--for", strconv.Itoa(4+4*i)+"s", "--out",
+			out, pid); code != 0 {
 			t.Fatalf("status %d: %s", code, errs)
 		}
 		dirs, err := filepath.Glob(filepath.Join(out, "*"))
@@ -144,7 +145,12 @@ func TestExactSitesAttached(t *testing.T) {
 			t.Fatalf("%v, %v", dirs, err)
 		}
 		verify(t, dirs[0], 1)
-		if right, wrong, all := exactSites(t, dirs[0]); wrong > 0 || right < all/2 {
+		right, wrong, all := exactSites(t, dirs[0])
+		t.Logf("%d right and %d wrong of %d", right, wrong, all)
+		if right >= all/2 {
+			enough++
+		}
+		if wrong > 0 || (i == 4 && enough < 2) {
 			t.Errorf("%d right and %d wrong of %d", right, wrong, all)
 		}
 	}

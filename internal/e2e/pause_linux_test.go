@@ -127,7 +127,8 @@ func TestPause(t *testing.T) {
 			cost.Total.Sync == 0 ||
 			cost.Total.Sampling == 0 ||
 			!strings.Contains(texts, "attached to the running JVM") || strings.Count(texts, "paused: ") < 3 ||
-			!strings.Contains(texts, "sync point (after lost collections)") {
+			!strings.Contains(texts, "sync point (after lost collections)") &&
+				strings.Count(texts, "sync point (a new file begins)") < 2 { // in slices, each resumed one
 			t.Errorf("cost: %+v", cost)
 		}
 	})
