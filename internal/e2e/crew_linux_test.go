@@ -111,6 +111,49 @@ func TestHelperThreadsEden(t *testing.T) {
 	}
 }
 
+// TestHelperThreadsSpaces is the same for survivor space and for listings of Serial and Parallel, which are cut at
+// objects that were sampled before.
+func TestHelperThreadsSpaces(t *testing.T) {
+	t.Parallel()
+	if runtime.NumCPU() < 2 {
+		t.Skip("not run: helper threads (one CPU)")
+	}
+	for _, c := range []struct{ name, crew, helps string }{
+		{"compare", "2", "yes"}, {"use", "8", "yes"}, {"wrong", "10", ""}, {"some fault", "11", ""}, {"hang", "6", "no"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			one := func(t *testing.T, major int, gc string) {
+				p := crewProgram(major, gc, "oracle=1,crew="+c.crew)
+				p.main, p.args = "Swirl", []string{"600", "300", "100"}
+				p.heap, p.limit = "200m", "64MiB"
+				p.opts = append(p.opts, "-Xmn40m")
+				p.flags = append(p.flags, "--sampling", "64KiB")
+				r := p.start(t)
+				r.finish(t)
+				rec := r.recorded(t)
+				verify(t, rec.dir, 1)
+				lost := strings.Count(r.stderr.String(), "could not be read")
+				if lost > 0 != (c.name == "wrong") || lost > 1 {
+					t.Errorf("%d collections could not be read: %s", lost, r.stderr.String())
+				}
+				m := walksLine.FindStringSubmatch(r.stderr.String())
+				if m == nil {
+					t.Fatalf("no line about helper threads: %s", r.stderr.String())
+				}
+				if m[3] != "0" || (c.helps == "yes") != (m[1] != "0") && c.helps != "" || m[2] == "0" {
+					t.Errorf("%s", m[0])
+				}
+				t.Log(m[0])
+			}
+			if c.name == "compare" {
+				eachPair(t, []int{17, 25}, []string{"Parallel", "Serial"}, one)
+			} else {
+				somePair(t, "helper threads in spaces "+c.name, []int{17, 25}, []string{"Parallel", "Serial"}, one)
+			}
+		})
+	}
+}
+
 // TestHelperThreadsSlices is the same for listings that are spread over collections, with losses.
 func TestHelperThreadsSlices(t *testing.T) {
 	t.Parallel()

@@ -16,12 +16,13 @@ enum { WORTH = 3 << 20 }; // bytes
 
 static bool can_cut(void) { return !vm_has_regions() && !distrusted && crew_is_there(); }
 
-static void cut(int space, uint64_t lo, uint64_t hi) {
+static void cut(int space, const struct area *at, bool settled) {
     struct cuts *c = &heap_cuts[space];
+    const uint64_t lo = at->bottom, hi = at->top;
     c->n = 0;
     if (!can_cut() || hi <= lo || (hi - lo < WORTH && opt.crew < TEST_COMPARE)) return;
-    c->n = samples_starts(lo, hi, c->at);
-    if (opt.crew == TEST_WRONG && space == EDEN && c->n) c->at[0] += 8;
+    c->n = samples_starts(lo, hi, settled, c->at);
+    if (opt.crew == TEST_WRONG && c->n) c->at[0] += 8;
 }
 
 void cuts_amid(bool yes) { amid = yes; }
@@ -31,14 +32,23 @@ void cuts_at_start(const struct heapmap *start, int depth) {
     distrusted |= amid;
     amid = false;
     for (int i = 0; i < SPACES; i++) heap_cuts[i].n = 0;
-    if (depth != HC_DEPTH_FULL) return;
-    tlab_holes();
-    if (can_cut()) cut(EDEN, start->area[EDEN].bottom, start->area[EDEN].top);
+    if (depth == HC_DEPTH_FULL) tlab_holes();
+    if (depth == HC_DEPTH_SAMPLES || !can_cut()) return;
+    cut(FROM, &start->area[FROM], true);
+    if (depth == HC_DEPTH_FULL) cut(EDEN, &start->area[EDEN], false);
 }
 
 void cuts_for_births(const struct heapmaps *m, bool evac) {
+    heap_cuts[FROM].n = heap_cuts[OLD].n = 0;
     if (!can_cut()) return;
     const struct area *f = m->finish.area;
-    cut(OLD, m->start.area[OLD].top, f[OLD].top);
-    if (evac) cut(FROM, f[FROM].bottom, f[FROM].top);
+    cut(OLD, &(struct area){.bottom = m->start.area[OLD].top, .top = f[OLD].top}, false);
+    if (evac) cut(FROM, &f[FROM], false);
+}
+
+void cuts_for_listing(const struct heapmap *finish, bool with_eden) {
+    heap_cuts[FROM].n = heap_cuts[OLD].n = 0;
+    if (!can_cut()) return;
+    if (!with_eden || !vm_has_unformatted_survivors()) cut(FROM, &finish->area[FROM], true);
+    cut(OLD, &finish->area[OLD], true);
 }

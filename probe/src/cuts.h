@@ -1,5 +1,6 @@
-// cuts.h: where spaces of Serial and Parallel can be cut into parts for the crew (crew.h): at objects that were sampled
-// since the last pause. They are in eden, and then where they arrived. VM thread, inside the guard.
+// cuts.h: where spaces of Serial and Parallel can be cut into parts for the crew (crew.h): at objects that were sampled.
+// Those since the last pause are in eden, and then where they arrived; others in survivor and old space. VM thread,
+// inside the guard.
 #ifndef HEAPCAM_CUTS_H
 #define HEAPCAM_CUTS_H
 
@@ -9,6 +10,7 @@
 
 void cuts_at_start(const struct heapmap *start, int depth); // also finds the holes in eden
 void cuts_for_births(const struct heapmaps *m, bool evac);
+void cuts_for_listing(const struct heapmap *finish, bool with_eden); // behind samples_resolve
 // Parts are being walked. Where that does not come to its end, a part may have ended inside of an object: no space is
 // cut any more.
 void cuts_amid(bool yes);

@@ -93,23 +93,55 @@ static void births(struct walker *w, struct heapmaps *m, bool evac) {
     crew_stop();
 }
 
+static void add_list(int space, uint64_t lo, uint64_t hi) {
+    struct piece p;
+    while (next_part(space, &lo, hi, &p)) crew_add(p.lo, p.hi);
+}
+
+static void call_crew(const struct heapmap *m) {
+    const struct area *from = &m->area[FROM], *old = &m->area[OLD];
+    if (!crew_call(CREW_LIST, used(from) + used(old), m)) return;
+    add_list(FROM, from->bottom, from->top);
+    add_list(OLD, old->bottom, old->top);
+    crew_start();
+}
+
+// Returns where it had to stop.
+static uint64_t list_space(struct walker *w, int space, const struct area *a, struct listed *sum) {
+    struct piece p;
+    uint64_t stop = a->bottom, lo = a->bottom;
+    while (!w->e->over && next_part(space, &lo, a->top, &p)) {
+        if (crew_took(w, p.lo, p.hi, &sum->objects, &sum->bytes)) {
+            stop = p.hi;
+            continue;
+        }
+        stop = walk_list(w, p.lo, p.hi, &sum->objects, &sum->bytes);
+        if (stop == p.hi) continue;
+        if (p.hi != a->top && !w->e->over) unknown_class("a class word between two objects is unknown", stop);
+        return stop;
+    }
+    return stop;
+}
+
 static void list(struct walker *w, struct heapmaps *m, bool with_eden, struct listed *sum) {
     struct enc *e = w->e;
     struct area *f = m->finish.area;
     uint64_t known = m->finish.eden_known; // what came later is in no state before the next collection
+    call_crew(&m->finish);
     m->finish.eden_known = f[EDEN].bottom;
     if (with_eden && known >= f[EDEN].bottom && known <= f[EDEN].top) {
         uint64_t stop = walk_list(w, f[EDEN].bottom, known, &sum->objects, &sum->bytes);
         if (!e->over) m->finish.eden_known = stop;
     }
-    uint64_t stop = walk_list(w, f[FROM].bottom, f[FROM].top, &sum->objects, &sum->bytes);
+    uint64_t stop = list_space(w, FROM, &f[FROM], sum);
     if (stop != f[FROM].top && !e->over) {
         if (!with_eden || !vm_has_unformatted_survivors())
             unknown_class("a class word in survivor space is unknown", stop);
         f[FROM].top = stop;
     }
-    stop = walk_list(w, f[OLD].bottom, f[OLD].top, &sum->objects, &sum->bytes);
+    stop = list_space(w, OLD, &f[OLD], sum);
     if (!e->over) f[OLD].top = stop;
+    crew_stop();
 }
 
 const struct heapwalk heapwalk_linear = {emptied, moves, eden, NULL, births, NULL, list};

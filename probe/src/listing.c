@@ -4,6 +4,7 @@
 #include "listing.h"
 
 #include "budget.h"
+#include "cuts.h"
 #include "heapwalk.h"
 #include "marks.h"
 #include "os.h"
@@ -21,7 +22,10 @@ static void list_all(struct enc *e, const struct listing *l) {
     uint8_t *at = blob_begin(e, HC_EV_LIST);
     struct walker w = walker_on(e, NULL);
     struct listed sum = {0, 0, 0};
+    cuts_amid(true);
+    cuts_for_listing(&l->maps->finish, l->with_eden);
     heapwalk()->list(&w, l->maps, l->with_eden, &sum);
+    cuts_amid(false);
     c.ended = now_ns(), c.cpu = cpu_ns() - cpu;
     c.bytes = sum.bytes - sum.humongous, c.total = heapmap()->list_bytes(&l->maps->finish);
     c.until = list_until, c.over = e->over, c.written = (uint64_t)(e->p - at);

@@ -425,15 +425,17 @@ void samples_live(struct enc *e, const struct heapmap *at_finish) {
     if (at) blob_end(e, at);
 }
 
-uint32_t samples_starts(uint64_t lo, uint64_t hi, uint64_t to[STARTS]) {
-    enum { ASKED = 2048 }; // weak references: each is a cache miss
+uint32_t samples_starts(uint64_t lo, uint64_t hi, bool settled, uint64_t to[STARTS]) {
+    enum { LOOKED = 1 << 14, ASKED = 2048 }; // ASKED: weak references, each is a cache miss
     uint64_t first[STARTS] = {0}, part = (hi - lo) / STARTS + 1;
     const uint32_t most = atomic_load(&high);
     uint32_t n = 0;
-    for (uint32_t i = 0, asked = 0; i < most && asked < ASKED; i++) {
-        const uint32_t state = atomic_load_explicit(&slots[i].state, memory_order_acquire);
-        if ((state != NEW && state != SENT) || !slots[i].w) continue;
-        const uint64_t a = rd64((void *)((uintptr_t)slots[i].w & ~7ull));
+    for (uint32_t i = 0, asked = 0; i < most && i < LOOKED && asked < ASKED; i++) {
+        const struct slot *s = &slots[i];
+        const uint32_t state = atomic_load_explicit(&s->state, memory_order_acquire);
+        const bool is = settled ? state == RESOLVED && s->addr > lo && s->addr < hi : state == NEW || state == SENT;
+        if (!is || !s->w) continue;
+        const uint64_t a = rd64((void *)((uintptr_t)s->w & ~7ull)); // not s->addr, which a lost epoch has not set
         asked++;
         if (a <= lo || a >= hi) continue;
         uint64_t *f = &first[(a - lo) / part];

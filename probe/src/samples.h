@@ -37,9 +37,9 @@ bool samples_sent(void); // none waits, and none is being written; VM thread
 void samples_resolve(struct enc *e, const struct heapmap *at_finish, bool full);
 void samples_live_typed(struct enc *e, const struct heapmap *at_finish); // with the types of their objects
 void samples_live(struct enc *e, const struct heapmap *at_finish); // those of the state
-// In a pause: the lowest object in each of some parts of [lo, hi), by address, of those sampled since the last pause.
-// Returns how many.
-uint32_t samples_starts(uint64_t lo, uint64_t hi, uint64_t to[STARTS]);
+// In a pause: the lowest object in each of some parts of [lo, hi), by address, of those sampled since the last pause
+// or, with settled, before it. Returns how many.
+uint32_t samples_starts(uint64_t lo, uint64_t hi, bool settled, uint64_t to[STARTS]);
 uint32_t samples_most(void); // no more of them live
 // Calls f for each one that lives and has survived a collection, in a stop whose heap is at.
 void samples_each(const struct heapmap *at, void (*f)(void *arg, uint64_t id, uint64_t addr), void *arg);
