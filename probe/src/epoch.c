@@ -126,10 +126,9 @@ static void identify(struct finish *f) {
     if (!f->reason && f->wanted != answered_sync) f->reason = HC_SYNC_ROTATION;
     // A stop of its own gives the listing under way its next slice.
     if (!f->reason && !(f->forced == HC_SYNC_WALK && ramp_open())) f->reason = f->forced;
-    if (f->kind == HC_PAUSE_WALK) return; // maps.finish is of this stop
-    heapmap()->read(&maps.finish);
-    f->seen = true;
+    if (f->kind != HC_PAUSE_WALK) heapmap()->read(&maps.finish), f->seen = true; // else it is of this stop
     if (f->kind == 0) f->kind = pause_kind(&maps);
+    heapmaps_leave_new(&maps, f->kind);
 }
 
 // The depth at which the pause is recorded: less than f->depth where the budget says so.

@@ -19,6 +19,11 @@ void heapmaps_next(struct heapmaps *m) {
     m->finish.eden_known = m->last.eden_known;
 }
 
+void heapmaps_leave_new(struct heapmaps *m, int kind) {
+    struct area *from = &m->finish.area[FROM];
+    if (!vm_has_regions() && !kind_evacuates(kind) && kind != HC_PAUSE_FULL) from->top = survivors_top(m, from);
+}
+
 void put_space(struct enc *e, uint32_t kind, const struct area *a, uint64_t before, uint64_t after) {
     uint64_t base = (uint64_t)vm.heap_base;
     put8(e, HC_EV_SPACE);

@@ -41,13 +41,18 @@ static void drop_granted(struct heapmap *m) {
 }
 
 static bool in_state(const struct heapmap *m, uint64_t a) {
+    if (a >= m->area[FROM].top && a < m->area[FROM].end) return false;
     return a < m->area[EDEN].bottom || a >= m->area[EDEN].end || a < m->eden_known;
 }
 
 static struct work to_walk(const struct heapmaps *m, bool evac) {
     const struct area *s = m->start.area, *f = m->finish.area;
     struct work n = {0, 0};
-    if (evac) n.eden = used(&s[EDEN]), n.rest = used(&s[FROM]) + used(&s[TO]) + used(&f[FROM]);
+    const uint64_t known = survivors_top(m, &s[FROM]);
+    if (evac) {
+        n.eden = used(&s[EDEN]) + s[FROM].top - known;
+        n.rest = known - s[FROM].bottom + used(&s[TO]) + used(&f[FROM]);
+    }
     if (f[OLD].top > m->last.area[OLD].top) n.rest += f[OLD].top - m->last.area[OLD].top;
     return n;
 }

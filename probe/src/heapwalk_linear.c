@@ -36,10 +36,10 @@ static bool given_back(const struct heapmaps *m, const struct area *s) {
     return used(s) && s->top > end;
 }
 
-static bool parts(int space, const struct area *s, int source, walk_piece *each, void *arg) {
+static bool parts(int space, uint64_t lo, uint64_t hi, int source, walk_piece *each, void *arg) {
     struct piece p = {.source = source, .area = (uint32_t)space};
     bool ok = true;
-    for (uint64_t lo = s->bottom; next_part(space, &lo, s->top, &p);) ok &= each(arg, &p);
+    while (next_part(space, &lo, hi, &p)) ok &= each(arg, &p);
     return ok;
 }
 
@@ -47,13 +47,15 @@ static bool moves(const struct heapmaps *m, bool evac, walk_piece *each, void *a
     const struct area *s = m->start.area;
     if (!evac) return true;
     if (given_back(m, &s[FROM]) || given_back(m, &s[TO])) return false;
-    bool ok = parts(FROM, &s[FROM], SRC_FROM, each, arg);
-    return parts(TO, &s[TO], SRC_FROM, each, arg) && ok;
+    bool ok = parts(FROM, s[FROM].bottom, survivors_top(m, &s[FROM]), SRC_FROM, each, arg);
+    return parts(TO, s[TO].bottom, s[TO].top, SRC_FROM, each, arg) && ok;
 }
 
 static bool eden(const struct heapmaps *m, walk_piece *each, void *arg) {
-    const struct area *s = &m->start.area[EDEN];
-    return !given_back(m, s) && parts(EDEN, s, SRC_EDEN, each, arg);
+    const struct area *s = &m->start.area[EDEN], *from = &m->start.area[FROM];
+    if (given_back(m, s)) return false;
+    bool ok = parts(EDEN, s->bottom, s->top, SRC_EDEN, each, arg);
+    return parts(FROM, survivors_top(m, from), from->top, SRC_EDEN, each, arg) && ok;
 }
 
 // Returns where it had to stop.

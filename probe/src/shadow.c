@@ -329,6 +329,8 @@ static void walk_eden(struct sited *s, const struct heapmaps *m) {
         if (vm_has_regions() ? from->kind == HC_SPACE_EDEN && used(from) : used(from))
             range(layout(), s, from->bottom, from->top);
     }
+    const struct area *from = &m->start.area[FROM];
+    if (!vm_has_regions()) range(layout(), s, survivors_top(m, from), from->top);
     atomic_fetch_add_explicit(&marked, s->marked, memory_order_relaxed);
     atomic_fetch_add_explicit(&mistyped, s->mistyped, memory_order_relaxed);
     walked = true;
@@ -339,7 +341,7 @@ static void move_kept(const struct heapmaps *m) {
     for (uint32_t i = 0; i < (vm_has_regions() ? regions_in_both(m) : SPACES); i++) {
         const struct area *from = &m->start.area[i];
         if (vm_has_regions() ? !evacuated(m, i, true) : i != FROM) continue;
-        keep_moved(from->bottom, from->top);
+        keep_moved(from->bottom, vm_has_regions() ? from->top : survivors_top(m, from));
         keeps[i] = 0;
     }
 }
