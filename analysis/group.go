@@ -224,9 +224,10 @@ func count(t *classify.Tuple, bytes uint64, s *heap.Sample, widest heap.Widest) 
 
 // weigh adds what a sample of t stands for.
 func weigh(t *classify.Tuple, s *heap.Sample, widest heap.Widest) {
-	missed := widest.Missed(s.Size, s.Interval)
-	t.WObjects.Draw(1, s.Weight, missed)
-	t.WBytes.Draw(float64(s.Size), s.Weight, missed)
+	weight, interval := s.Stands()
+	missed := widest.Missed(s.Size, interval)
+	t.WObjects.Draw(1, weight, missed)
+	t.WBytes.Draw(float64(s.Size), weight, missed)
 }
 
 // Group groups the state of r, which is positioned after c, by classifiers.

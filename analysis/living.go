@@ -25,6 +25,9 @@ func (l *living) follow(r *heap.Cursor, known bool) {
 	for _, x := range r.Resolved {
 		l.changed = append(l.changed, x.ID)
 	}
+	for _, x := range r.Retold {
+		l.changed = append(l.changed, x.ID)
+	}
 	if !known {
 		return
 	}

@@ -61,6 +61,7 @@ func (p *Reporter) collection(r *heap.Cursor, c *heap.Collection) {
 		}
 		if p.alive.Types = p.last; p.firstSites == nil {
 			p.alive.Samples = slices.Collect(p.alive.by.Values())
+			p.alive.Callers = p.known.CallersAmong(r.Symbols, p.alive.Samples)
 			p.firstSites = p.alive.Tallies()
 		}
 		q := p.known.Quality(r)
@@ -86,6 +87,7 @@ func (p *Reporter) Report() *Report {
 	alive := p.alive
 	alive.Samples = slices.Collect(alive.by.Values())
 	alive.Before, alive.Lost = p.known.Before, sites.LostMany(r)
+	alive.Callers = p.known.CallersAmong(r.Symbols, alive.Samples)
 	alive.FromFew = func(typ uint32) sites.FromFew { return p.known.FromFew(r.Symbols, typ) }
 	tallies, rows := alive.All()
 	rep.grown(r.Symbols, p.first, p.last, sampledGrowth(p.firstSites, tallies))

@@ -17,7 +17,8 @@ type Replay struct {
 
 	evacuation state.Evacuation
 	listed     ramp.Reader // where the objects are not known, while a listing in slices is under way
-	from       *view.View  // of a replay that continues from a snapshot: what it began with
+	told       told
+	from       *view.View // of a replay that continues from a snapshot: what it began with
 }
 
 // NewReplay begins at the start of src.
@@ -69,6 +70,7 @@ func (r *Replay) slice(s *trace.Slice) (follows bool, find attach, err error) {
 		return false, nil, nil
 	}
 	if fresh {
+		r.loseSites(s.GC)
 		r.set(state.New())
 		before = ramp.Of(s.Pending)
 	}
@@ -119,7 +121,10 @@ func (r *Replay) list(s *trace.Sync) (attach, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Known && r.HasSited() {
+	switch {
+	case !r.Known:
+		r.loseSites(s.GC)
+	case r.HasSited():
 		old.EachMark(func(addr, id uint64) { keepSite(old, next, addr, id) })
 	}
 	switch c := r.pending; {

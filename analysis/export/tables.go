@@ -225,9 +225,10 @@ func Samples(ctx context.Context, w io.Writer, format string, r *heap.Replay) er
 	var callers sites.Callers
 	put := func(s *heap.Sample, died uint64, among *sites.Callers) error {
 		frame := among.Of(r.Symbols, s.Frame, s.ID)
+		weight, _ := s.Stands()
 		return t.put(SampleRow{ID: s.ID, TimeMS: collection.Wall(r.Symbols, s.Time).UnixMilli(),
 			Thread: r.Threads[s.Thread].Name, Class: r.TypeName(uint32(s.Type)), Bytes: s.Size, Interval: s.Interval,
-			Weight: s.Weight, Birth: s.Birth, Died: died, Stack: st.of(frame),
+			Weight: weight, Birth: s.Birth, Died: died, Stack: st.of(frame),
 			Drawn: frame != s.Frame})
 	}
 	wait := map[uint64]*heap.Sample{}

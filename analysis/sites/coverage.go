@@ -1,6 +1,7 @@
 package sites
 
 import (
+	"slices"
 	"time"
 
 	"github.com/heapcam/heapcam/analysis/collection"
@@ -117,6 +118,11 @@ func (f *CoverageFollower) Follow(r *heap.Cursor) {
 
 // Callers gives those of the samples so far.
 func (f *CoverageFollower) Callers() *Callers { return &f.callers }
+
+// CallersAmong gives the callers by the samples that live.
+func (f *CoverageFollower) CallersAmong(s *heap.Symbols, live []*heap.Sample) *Callers {
+	return f.callers.Among(s, slices.Values(live))
+}
 
 // Before says how much of a type may be older than the recording, at most, after the newest call of Quality.
 func (f *CoverageFollower) Before(typ uint32) heap.Count { return heap.Count(f.Recording.Before(typ)) }

@@ -83,13 +83,14 @@ type Tally struct {
 
 func (t *Tally) add(s *heap.Sample, f room, widest heap.Widest) {
 	t.n++
-	missed := widest.Missed(s.Size, s.Interval)
-	t.objects.Draw(1, s.Weight, missed)
-	t.bytes.Draw(float64(s.Size), s.Weight, missed)
+	weight, interval := s.Stands()
+	missed := widest.Missed(s.Size, interval)
+	t.objects.Draw(1, weight, missed)
+	t.bytes.Draw(float64(s.Size), weight, missed)
 	t.sampled += s.Size
-	t.figure += 1 + f.objects*(s.Weight-1)
-	t.figureMost += 1 + max(f.objects, f.bytes)*(s.Weight-1)
-	t.figureBytes += float64(s.Size) * (1 + f.bytes*(s.Weight-1))
+	t.figure += 1 + f.objects*(weight-1)
+	t.figureMost += 1 + max(f.objects, f.bytes)*(weight-1)
+	t.figureBytes += float64(s.Size) * (1 + f.bytes*(weight-1))
 }
 
 // merge adds all samples of o.
@@ -138,7 +139,7 @@ func Live(r *heap.View, known *CoverageFollower) []Row {
 	s := State{Symbols: r.Symbols, Samples: slices.Collect(r.Live.Values()), Types: r.Totals.PerType()}
 	if known != nil {
 		s.Before, s.Lost = known.Before, known.Lost
-		s.Callers = known.callers.Among(r.Symbols, slices.Values(s.Samples))
+		s.Callers = known.CallersAmong(r.Symbols, s.Samples)
 		s.FromFew = func(typ uint32) FromFew { return known.FromFew(r.Symbols, typ) }
 	}
 	return s.Rows()

@@ -35,8 +35,9 @@ func (s *State) fits(samples []*heap.Sample) (fits map[uint64]room, before map[C
 		}
 		t.n++
 		t.size += x.Size
-		t.objects.Add(1, x.Weight)
-		t.bytes.Add(float64(x.Size), x.Weight)
+		weight, _ := x.Stands()
+		t.objects.Add(1, weight)
+		t.bytes.Add(float64(x.Size), weight)
 	}
 	fits, before = map[uint64]room{}, map[Class]heap.Count{}
 	for typ, t := range by {

@@ -2,6 +2,7 @@ package samples
 
 import (
 	"iter"
+	"maps"
 	"math/bits"
 	"slices"
 )
@@ -158,6 +159,9 @@ func (m *ByID[V]) All() iter.Seq2[uint64, V] {
 		}
 	}
 }
+
+// drawnOnes gives those of samples that were drawn, in any order; each may be put anew.
+func (m *ByID[V]) drawnOnes() []V { return slices.Collect(maps.Values(m.drawn)) }
 
 // Values gives what All gives, without ids.
 func (m *ByID[V]) Values() iter.Seq[V] {

@@ -22,6 +22,8 @@ type Life struct {
 	From, To uint64
 	Birth    uint32 // that of the sample when it was resolved, at most NoBirth
 	Placed   bool   // its object was found where it should be
+
+	before int32 // 1 + place in All of the life of the same id before this one; 0: there is none
 }
 
 // At says whether the sample was alive after collection gc.
@@ -32,24 +34,53 @@ func (l *Lives) Follow(t *Tracker, gc uint64) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	for _, s := range t.Resolved {
-		if 2*len(l.All) >= len(l.slot) {
-			l.slot = make([]int32, max(1024, 2*len(l.slot)))
-			for i := range l.All {
-				*l.find(l.All[i].Sample.ID) = int32(i + 1)
-			}
-		}
-		l.All = append(l.All, Life{Sample: s, From: gc, Birth: uint32(min(s.Birth, NoBirth))})
-		l.live++
-		*l.find(s.ID) = int32(len(l.All))
+		l.add(Life{Sample: s, From: gc, Birth: uint32(min(s.Birth, NoBirth))})
 	}
 	for _, s := range t.Died {
-		if x := l.Find(s.ID); x != nil && x.To == 0 {
-			x.To = gc
-			l.live--
-			if x.Placed {
-				l.placed--
-			}
+		if x := l.Find(s.ID); x != nil {
+			l.end(x, gc)
 		}
+	}
+	for _, s := range t.Retold { // from now on it counts as another one
+		x := l.Find(s.ID)
+		switch {
+		case x == nil || x.To != 0:
+		case x.From == gc:
+			x.Sample = s
+		default:
+			y := Life{Sample: s, From: gc, Birth: x.Birth, Placed: x.Placed}
+			l.end(x, gc)
+			l.add(y)
+		}
+	}
+}
+
+// add appends the newest life of a sample.
+func (l *Lives) add(x Life) {
+	if 2*len(l.All) >= len(l.slot) {
+		l.slot = make([]int32, max(1024, 2*len(l.slot)))
+		for i := range l.All {
+			*l.find(l.All[i].Sample.ID) = int32(i + 1)
+		}
+	}
+	at := l.find(x.Sample.ID)
+	x.before = *at
+	l.All = append(l.All, x)
+	l.live++
+	if x.Placed {
+		l.placed++
+	}
+	*at = int32(len(l.All))
+}
+
+func (l *Lives) end(x *Life, gc uint64) {
+	if x.To != 0 {
+		return
+	}
+	x.To = gc
+	l.live--
+	if x.Placed {
+		l.placed--
 	}
 }
 
@@ -99,8 +130,13 @@ func (l *Lives) AllPlaced() bool { return l.placed == l.live }
 
 // SampleAt gives the sample of that id if it lived after collection gc, nil if not. The caller holds Mu.
 func (l *Lives) SampleAt(id, gc uint64) *Sample {
-	if x := l.Find(id); x != nil && x.At(gc) {
-		return x.Sample
+	for x := l.Find(id); x != nil; x = &l.All[x.before-1] {
+		if x.At(gc) {
+			return x.Sample
+		}
+		if x.before == 0 {
+			break
+		}
 	}
 	return nil
 }

@@ -15,13 +15,25 @@ import (
 )
 
 // Sample is a sampled allocation. Birth is the number of the first collection after it. Weight is how many objects of
-// its kind it stands for.
+// its kind it stands for. Told says that the bytecode has told its site, as that of others of its kind: then it stands
+// for itself alone (Stands).
 type Sample struct {
 	trace.Sample
 	Birth  uint64
 	Weight float64
+	Told   bool
 
 	listing uint64 // the newest that reported it
+	turn    uint64 // of the tracker when it became live: until the next one nobody else has it
+}
+
+// Stands gives how many objects of its kind the sample stands for, and the sampling interval that this follows from:
+// 1 and 0 if its site is told, since those of the others are, too, or if each allocation was a sample.
+func (s *Sample) Stands() (objects float64, interval uint64) {
+	if s.Told {
+		return 1, 0
+	}
+	return s.Weight, s.Interval
 }
 
 // listings counts those of all trackers: one may have the samples of another.
@@ -33,8 +45,10 @@ type Tracker struct {
 	// Sampled are the samples that were taken up to the newest collection, Resolved and Died are what it added to Live
 	// and took out of it. They stay the tracker's, until the next Begin.
 	Sampled, Resolved, Died []*Sample
-	Taken                   uint64 // samples seen
-	LiveBytes               uint64 // sizes of the samples in Live
+	// Retold are live samples that stand for more or less than before (Sample.Told), or have been put anew in Live.
+	Retold    []*Sample
+	Taken     uint64 // samples seen
+	LiveBytes uint64 // sizes of the samples in Live
 
 	// Of recordings without addresses (watched.go): every sample up to the newest collection, live samples that it gave
 	// up, whether all others stand for twice as many since, and how many samples were watched at all.
@@ -43,6 +57,7 @@ type Tracker struct {
 	WatchedTaken uint64
 
 	pending pending
+	turn    uint64   // how often Begin was called
 	sited   uint64   // ids that AddSited has given
 	there   []uint64 // of KeepSited
 	watched map[uint64]*Sample
@@ -68,14 +83,16 @@ func (t *Tracker) Begin() {
 	clear(t.Sampled)
 	clear(t.Resolved)
 	clear(t.Died)
+	clear(t.Retold)
 	clear(t.All)
 	clear(t.Left)
+	t.turn++
 	t.Forget()
 }
 
 // Forget empties what the collection before has changed.
 func (t *Tracker) Forget() {
-	t.Sampled, t.Resolved, t.Died = t.Sampled[:0], t.Resolved[:0], t.Died[:0]
+	t.Sampled, t.Resolved, t.Died, t.Retold = t.Sampled[:0], t.Resolved[:0], t.Died[:0], t.Retold[:0]
 	t.All, t.Left, t.Doubled = t.All[:0], t.Left[:0], false
 }
 
@@ -110,6 +127,7 @@ func (t *Tracker) Resolve(id uint64) (birth uint64, ok bool) {
 	}
 	if t.Live.Get(id) == nil {
 		x := *s
+		x.turn = t.turn
 		t.Resolved = append(t.Resolved, &x)
 		t.Live.Put(id, &x)
 		t.LiveBytes += x.Size
@@ -177,6 +195,7 @@ func (t *Tracker) Adopt(reported []trace.LiveSample, site func(uint64) uint64,
 		}
 		x.listing = listing
 		if !lived {
+			x.turn = t.turn
 			t.Live.Put(l.ID, x)
 			t.Resolved = append(t.Resolved, x)
 		}

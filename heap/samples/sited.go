@@ -22,6 +22,34 @@ func (t *Tracker) AddSited(typ, bytes, frame, birth, time uint64) uint64 {
 	return id
 }
 
+// Tell says that the bytecode has told the site of the object of a live sample that was drawn.
+func (t *Tracker) Tell(id uint64) {
+	if s := t.Live.Get(id); s != nil && !s.Told {
+		t.own(s).Told = true
+	}
+}
+
+// Untell says that nothing is told any more: what else the bytecode had told was lost.
+func (t *Tracker) Untell() {
+	for _, s := range t.Live.drawnOnes() {
+		if s.Told {
+			t.own(s).Told = false
+		}
+	}
+}
+
+// own gives a live sample that nobody else has: s or, if others may have seen it, a copy in its place.
+func (t *Tracker) own(s *Sample) *Sample {
+	if s.turn == t.turn && t.turn > 0 {
+		return s
+	}
+	x := *s
+	x.turn = t.turn
+	t.Live.Put(s.ID, &x)
+	t.Retold = append(t.Retold, &x)
+	return &x
+}
+
 // HasSited says whether AddSited was ever called.
 func (t *Tracker) HasSited() bool { return t.sited > 0 }
 

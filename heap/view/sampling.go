@@ -71,7 +71,8 @@ func (x *Sampling) Fold(
 			}
 			k, bytes := x.kindOf(SampledBase{d.Type, d.Birth, d.AtLeast}, SampledPlace{d.Frame, d.Thread}), d.Bytes
 			for _, s := range d.Samples {
-				f(k, bytes, s.Size, s.Weight, widest.Missed(s.Size, s.Interval))
+				weight, interval := s.Stands()
+				f(k, bytes, s.Size, weight, widest.Missed(s.Size, interval))
 				bytes = 0 // all of them count with the first
 			}
 		}
@@ -127,8 +128,8 @@ func (x *Sampling) all(v *View) []sampled {
 	x.lives = make([]sampled, len(order))
 	for i, n := range order {
 		a := &l.All[n]
-		s := sampled{from: a.From, to: a.To, weight: a.Sample.Weight, size: a.Sample.Size,
-			interval: a.Sample.Interval}
+		s := sampled{from: a.From, to: a.To, size: a.Sample.Size}
+		s.weight, s.interval = a.Sample.Stands()
 		if s.to == 0 {
 			s.to = ^uint64(0)
 		}
