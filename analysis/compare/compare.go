@@ -186,10 +186,29 @@ func slope(t, v []float64) Slope {
 	return Slope{value, low, high}
 }
 
+// drawError is half of the 95 % interval of a growth, bytes, that comes from its samples being drawn: those that one end
+// of the window has and the other has not. y and n are bytes and samples, of the collections at.
+func drawError(s *history.Series, y, n []float64, at []int) float64 {
+	first, last := at[0], at[len(at)-1]
+	fresh := max(1, math.Abs(n[last]-n[first]))
+	each := 0.0 // bytes that a sample stands for
+	for k, i := range at {
+		if n[i] > 0 {
+			each = max(each, y[k]/n[i])
+		}
+	}
+	return 1.96 * each * math.Sqrt(fresh*(1-1/max(1, s.Objects/max(1, s.Taken))))
+}
+
+// blur widens the interval by an error that does not depend on it, half of its interval.
+func (s *Slope) blur(e float64) {
+	s.Low, s.High = s.Value-math.Hypot(s.Value-s.Low, e), s.Value+math.Hypot(s.High-s.Value, e)
+}
+
 func (c *Growth) slopes(id string) (perSecond, perByte Slope) {
 	v, n := c.live, make([]float64, len(c.times))
+	s := c.chains[id]
 	if id != "" {
-		s := c.chains[id]
 		if s == nil {
 			return
 		}
@@ -201,6 +220,11 @@ func (c *Growth) slopes(id string) (perSecond, perByte Slope) {
 	}
 	t, a, y := c.points(v)
 	perSecond, perByte = slope(t, y), slope(a, y)
+	if s != nil && len(y) >= slopePoints {
+		e := drawError(s, y, n, c.picks(v))
+		perSecond.blur(e / max(t[len(t)-1]-t[0], 1e-9))
+		perByte.blur(e / max(a[len(a)-1]-a[0], 1))
+	}
 	c.otherCallers(id, v, &perSecond, &perByte)
 	return perSecond, perByte
 }
