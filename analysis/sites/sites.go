@@ -173,6 +173,7 @@ type keyed struct {
 // rows renders tallies; have is the exact count of each class, which bounds the estimates and is what the children of a
 // class add up to.
 func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count, few map[Class][]FromFew) []Row {
+	by = joined(by, alike(r, by))
 	out, all := make([]Row, 0, len(by)), make([]keyed, 0, len(by))
 	var classes []Class
 	for k, t := range by {
@@ -347,6 +348,8 @@ func within(all []grown, classes map[Class]*grown) {
 func GrownSites(r *heap.Symbols, first, last map[Key]*Tally, before, after []heap.Count, most int) []GrownRow {
 	var all []grown
 	var classes []Class
+	same := alike(r, first, last)
+	first, last = joined(first, same), joined(last, same)
 	for k, f := range first {
 		if last[k] == nil {
 			all = append(all, grown{k, -float64(f.n), -f.figure, -f.figureBytes})
