@@ -29,8 +29,8 @@ func (t *told) tell(p place, gc uint64) {
 	}
 }
 
-// tells says whether objects that were born then have the site if p made them. A sampled one may not: a sample sends the
-// allocation another way.
+// tells says whether objects that were born then have the site if p made them. A sampled one may not: a sample sends
+// the allocation another way.
 func (t *told) tells(p place, birth uint64) bool {
 	since, ok := t.since[p]
 	return ok && since <= birth && birth > t.lost

@@ -186,8 +186,8 @@ func slope(t, v []float64) Slope {
 	return Slope{value, low, high}
 }
 
-// drawError is half of the 95 % interval of a growth, bytes, that comes from its samples being drawn: those that one end
-// of the window has and the other has not. y and n are bytes and samples, of the collections at.
+// drawError is half of the 95 % interval of a growth, bytes, that comes from its samples being drawn: those that one
+// end of the window has and the other has not. y and n are bytes and samples, of the collections at.
 func drawError(s *history.Series, y, n []float64, at []int) float64 {
 	first, last := at[0], at[len(at)-1]
 	fresh := max(1, math.Abs(n[last]-n[first]))

@@ -119,7 +119,8 @@ func TestHelperThreadsSpaces(t *testing.T) {
 		t.Skip("not run: helper threads (one CPU)")
 	}
 	for _, c := range []struct{ name, crew, helps string }{
-		{"compare", "2", "yes"}, {"use", "8", "yes"}, {"wrong", "10", ""}, {"some fault", "11", ""}, {"hang", "6", "no"},
+		{"compare", "2", "yes"}, {"use", "8", "yes"}, {"wrong", "10", ""}, {"some fault", "11", ""},
+		{"hang", "6", "no"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			one := func(t *testing.T, major int, gc string) {

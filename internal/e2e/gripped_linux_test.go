@@ -14,7 +14,8 @@ func TestGripped(t *testing.T) {
 			func(t *testing.T, major int, gc string) {
 				p := program{major: major, gc: gc, heap: "200m", opts: []string{"-Xmn60m"}, main: "Gripped",
 					args: []string{"12", "20"}, limit: "4MiB",
-					flags: []string{"--overhead-cpu", "0", "--max-sync-pause", "0", "--depth", depth, "--sampling", "64KiB"}}
+					flags: []string{"--overhead-cpu", "0", "--max-sync-pause", "0", "--depth", depth,
+						"--sampling", "64KiB"}}
 				r := p.start(t)
 				r.finish(t)
 				rec := r.recorded(t)

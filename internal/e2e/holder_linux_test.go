@@ -63,12 +63,13 @@ func TestExhaustedHolder(t *testing.T) {
 			p := program{major: []int{17, 25}[i], gc: gc, heap: "64m", main: "Hoard", args: []string{"3500"},
 				limit: "64MiB"}
 			r, x, ok := exhausted(t, &p)
-			for try := 1; !ok && try < 3; try++ { // the JVM ended while the listing was taken, or it took too long
+			for try := 1; !ok && try < 3; try++ { // the JVM ended before its listing, or that took too long
 				t.Logf("%+v: once more", x.References)
 				r, x, ok = exhausted(t, &p)
 			}
 			if !ok && !full {
-				t.Skipf("not run: the holder of what fills a heap: no reference listing in three runs: %+v", x.References)
+				t.Skipf("not run: the holder of what fills a heap: no reference listing in three runs: %+v",
+					x.References)
 			}
 			n := &ringstore.Incidents{Dir: filepath.Join(r.out, "incidents")}
 			dir := n.Path(x.ID)

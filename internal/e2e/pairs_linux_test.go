@@ -158,6 +158,8 @@ func TestSituations(t *testing.T) {
 		{name: "compact virtual threads", gcs: []string{"Serial"}, from: 25, main: "Virtual",
 			args: []string{big("30", "400")}, heap: "64m", opts: []string{"-XX:+UseCompactObjectHeaders"}},
 		{name: "forks", gcs: []string{"G1"}, main: "Forker", args: []string{big("10", "100")}, heap: "64m"},
+		{name: "critical sections", gcs: []string{"Serial"}, main: "Gripped", args: []string{"5", "20"}, heap: "200m",
+			opts: []string{"-Xmn60m"}},
 		{name: "alignment 16", gcs: []string{"Parallel", "G1"}, main: "Steady", args: []string{"25000", "20000"},
 			opts: []string{"-XX:ObjectAlignmentInBytes=16"}, heap: "64m"},
 		{name: "wide oops", gcs: []string{"Parallel", "G1"}, main: "Steady", args: []string{"25000", "20000"},

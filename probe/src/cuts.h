@@ -1,6 +1,6 @@
-// cuts.h: where spaces of Serial and Parallel can be cut into parts for the crew (crew.h): at objects that were sampled.
-// Those since the last pause are in eden, and then where they arrived; others in survivor and old space. VM thread,
-// inside the guard.
+// cuts.h: where spaces of Serial and Parallel can be cut into parts for the crew (crew.h): at objects that were
+// sampled. Those since the last pause are in eden, and then where they arrived; others in survivor and old space. VM
+// thread, inside the guard.
 #ifndef HEAPCAM_CUTS_H
 #define HEAPCAM_CUTS_H
 

@@ -55,8 +55,8 @@ static inline bool kind_evacuates(int kind) { return kind == HC_PAUSE_YOUNG || k
 void put_space(struct enc *e, uint32_t kind, const struct area *a, uint64_t before, uint64_t after); // for the readers
 static inline uint64_t used(const struct area *a) { return a->top - a->bottom; }
 
-// Serial lets threads allocate in survivor space while eden is full and a critical section of JNI keeps a collection from
-// beginning. Up to this address it was there at the last finish, and is part of the state; the rest is like eden.
+// Serial lets threads allocate in survivor space while eden is full and a critical section of JNI keeps a collection
+// from beginning. Up to this address it was there at the last finish, and is part of the state; the rest is like eden.
 static inline uint64_t survivors_top(const struct heapmaps *m, const struct area *now) {
     const struct area *last = &m->last.area[FROM];
     return now->bottom == last->bottom && now->top > last->top ? last->top : now->top;
