@@ -28,7 +28,7 @@ type Sample struct {
 }
 
 // Stands gives how many objects of its kind the sample stands for, and the sampling interval that this follows from:
-// 1 and 0 if its site is told, since those of the others are, too, or if each allocation was a sample.
+// 1 and 0 if the bytecode has told its site, as those of the others, or if each allocation was a sample.
 func (s *Sample) Stands() (objects float64, interval uint64) {
 	if s.Told {
 		return 1, 0

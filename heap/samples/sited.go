@@ -29,7 +29,7 @@ func (t *Tracker) Tell(id uint64) {
 	}
 }
 
-// Untell says that nothing is told any more: what else the bytecode had told was lost.
+// Untell says that nobody knows any more what the bytecode has told of others.
 func (t *Tracker) Untell() {
 	for _, s := range t.Live.drawnOnes() {
 		if s.Told {

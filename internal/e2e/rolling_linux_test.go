@@ -86,7 +86,7 @@ func TestRollingLosses(t *testing.T) {
 	somePair(t, "rolling losses", []int{17, 25}, []string{"Parallel", "G1"},
 		func(t *testing.T, major int, gc string) {
 			p := program{major: major, gc: gc, heap: "200m", main: "Swirl", limit: "16MiB", opts: []string{"-Xmn20m"},
-				args: []string{"1500", "300", "0"}, probe: "lose=12,slice=1000"}
+				args: []string{"3000", "300", "0"}, probe: "lose=12,slice=1000"}
 			if gc == "G1" {
 				p.opts = append(p.opts, "-XX:InitiatingHeapOccupancyPercent=20")
 			}

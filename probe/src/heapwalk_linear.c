@@ -111,7 +111,7 @@ static void call_crew(const struct heapmap *m) {
 // Returns where it had to stop.
 static uint64_t list_space(struct walker *w, int space, const struct area *a, struct listed *sum) {
     struct piece p;
-    uint64_t stop = a->bottom, lo = a->bottom;
+    uint64_t lo = a->bottom, stop = lo;
     while (!w->e->over && next_part(space, &lo, a->top, &p)) {
         if (crew_took(w, p.lo, p.hi, &sum->objects, &sum->bytes)) {
             stop = p.hi;
