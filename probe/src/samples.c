@@ -428,9 +428,9 @@ void samples_live(struct enc *e, const struct heapmap *at_finish) {
 uint32_t samples_starts(uint64_t lo, uint64_t hi, bool settled, uint64_t to[STARTS]) {
     enum { LOOKED = 1 << 14, ASKED = 2048 }; // ASKED: weak references, each is a cache miss
     uint64_t first[STARTS] = {0}, part = (hi - lo) / STARTS + 1;
-    const uint32_t most = atomic_load(&high);
-    uint32_t n = 0;
-    for (uint32_t i = 0, asked = 0; i < most && i < LOOKED && asked < ASKED; i++) {
+    uint32_t n = 0, most = atomic_load(&high);
+    if (settled && most > LOOKED) most = LOOKED; // the newest are behind them
+    for (uint32_t i = 0, asked = 0; i < most && asked < ASKED; i++) {
         const struct slot *s = &slots[i];
         const uint32_t state = atomic_load_explicit(&s->state, memory_order_acquire);
         const bool is = settled ? state == RESOLVED && s->addr > lo && s->addr < hi : state == NEW || state == SENT;
