@@ -128,7 +128,7 @@ static void identify(struct finish *f) {
     if (!f->reason && !(f->forced == HC_SYNC_WALK && ramp_open())) f->reason = f->forced;
     if (f->kind != HC_PAUSE_WALK) heapmap()->read(&maps.finish), f->seen = true; // else it is of this stop
     if (f->kind == 0) f->kind = pause_kind(&maps);
-    heapmaps_leave_new(&maps, f->kind);
+    heapmaps_leave_new(&maps, f->kind, started);
 }
 
 // The depth at which the pause is recorded: less than f->depth where the budget says so.

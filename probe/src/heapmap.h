@@ -61,7 +61,9 @@ static inline uint64_t survivors_top(const struct heapmaps *m, const struct area
     const struct area *last = &m->last.area[FROM];
     return now->bottom == last->bottom && now->top > last->top ? last->top : now->top;
 }
-void heapmaps_leave_new(struct heapmaps *m, int kind); // takes that rest off the finish of a pause of that kind
+// Takes that rest off the finish of a pause of that kind and, where its start is known, what a pause that collected
+// nothing has granted in old space: see drop_granted.
+void heapmaps_leave_new(struct heapmaps *m, int kind, bool started);
 
 // Of maps with regions.
 bool humongous_at(const struct heapmap *m, uint64_t a);          // a humongous object begins here
