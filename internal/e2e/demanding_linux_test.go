@@ -97,7 +97,7 @@ func TestDemandingAgent(t *testing.T) {
 						"-agentpath:"+demanding(t, major)+"="+mode
 					dir := t.TempDir()
 					args := []string{"run", "--out", dir, "--overhead-cpu", "0", "--", java, "-Xmx64m", "-Xcheck:jni",
-						"-cp", classPath(t), "Collect", "12"}
+						"-cp", classPath(t), "Collect", "10"}
 					env := os.Environ()
 					switch place {
 					case "command line":

@@ -106,9 +106,10 @@ const uint64_t *marks_of(uint64_t bottom, uint64_t top, uint64_t *seen) {
         vm.g1_archive_mask && (int)rd32(r + vm.hr_tag) & vm.g1_archive_mask && rd32(r + vm.hr_tag) & 1 ? bottom : to;
     if (*seen > top) *seen = top;
     const uint64_t *bits = (const uint64_t *)rdp(rdp((void *)newest) + covers + 24);
+    // No word more: the bits of the next region may have been given back with it.
     if (*seen > bottom)
         need_memory((uint64_t)bits + ((bottom - (uint64_t)vm.heap_base) >> (3 + mark_shift)),
-                    (uint64_t)bits + ((top - (uint64_t)vm.heap_base) >> (3 + mark_shift)) + 8);
+                    (uint64_t)bits + 8 * ((((top - (uint64_t)vm.heap_base) >> mark_shift) + 63) >> 6));
     return bits;
 }
 
