@@ -48,9 +48,9 @@ type Disk struct {
 	granted  map[string]int64 // by ring folder
 	pending  map[string]time.Time
 	surveyed time.Time
-	ended    []endedRing // oldest first
-	seen     map[string]sighting
-	foreign  map[string]bool // folders of removed rings that still hold files of other recordings
+	ended    []endedRing         // oldest first
+	seen     map[string]sighting // by ring folder
+	foreign  map[string]bool     // folders of removed rings that still hold files of other recordings
 	frozen   int64
 	taking   int64 // reserved for a recording that is being copied from the spool folder
 }
@@ -155,7 +155,9 @@ func (t *Disk) Leave(dir string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.granted, dir)
-	t.seen[dir] = sighting{at: t.now()}
+	if t.retain > 0 {
+		t.seen[dir] = sighting{at: t.now()}
+	}
 	t.surveyed = time.Time{}
 }
 

@@ -187,14 +187,15 @@ func slope(t, v []float64) Slope {
 }
 
 // drawError is half of the 95 % interval of a growth, bytes, that comes from its samples being drawn: those that one
-// end of the window has and the other has not. y and n are bytes and samples, of the collections at.
-func drawError(s *history.Series, y, n []float64, at []int) float64 {
+// end of the window has and the other has not. v is the bytes that the n samples stand for, after each collection; at
+// are those that count.
+func drawError(s *history.Series, v, n []float64, at []int) float64 {
 	first, last := at[0], at[len(at)-1]
 	fresh := max(1, math.Abs(n[last]-n[first]))
 	each := 0.0 // bytes that a sample stands for
-	for k, i := range at {
+	for _, i := range at {
 		if n[i] > 0 {
-			each = max(each, y[k]/n[i])
+			each = max(each, v[i]/n[i])
 		}
 	}
 	return 1.96 * each * math.Sqrt(fresh*(1-1/max(1, s.Objects/max(1, s.Taken))))
@@ -207,13 +208,14 @@ func (s *Slope) blur(e float64) {
 
 func (c *Growth) slopes(id string) (perSecond, perByte Slope) {
 	v, n := c.live, make([]float64, len(c.times))
-	s := c.chains[id]
+	s, stood := c.chains[id], []float64(nil) // stood: by samples, without objects whose site is exact
 	if id != "" {
 		if s == nil {
 			return
 		}
 		v = make([]float64, len(c.times))
 		s.Spread(v, n)
+		stood = slices.Clone(v)
 		if d := c.drawn[id]; d != nil {
 			c.add(v, d.bytes, 1)
 		}
@@ -221,7 +223,7 @@ func (c *Growth) slopes(id string) (perSecond, perByte Slope) {
 	t, a, y := c.points(v)
 	perSecond, perByte = slope(t, y), slope(a, y)
 	if s != nil && len(y) >= slopePoints {
-		e := drawError(s, y, n, c.picks(v))
+		e := drawError(s, stood, n, c.picks(v))
 		perSecond.blur(e / max(t[len(t)-1]-t[0], 1e-9))
 		perByte.blur(e / max(a[len(a)-1]-a[0], 1))
 	}

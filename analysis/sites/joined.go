@@ -99,15 +99,15 @@ func joined(by map[Key]*Tally, same map[Key][]Key) map[Key]*Tally {
 	}
 	out := maps.Clone(by)
 	for to, keys := range same {
-		sum, any := &Tally{}, false
+		sum, found := &Tally{}, false
 		for _, k := range keys { // in one order, so that sums are the same each time
 			if t := by[k]; t != nil {
 				sum.merge(t)
-				any = true
+				found = true
 			}
 			delete(out, k)
 		}
-		if any {
+		if found {
 			out[to] = sum
 		}
 	}

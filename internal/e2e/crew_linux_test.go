@@ -86,21 +86,7 @@ func TestHelperThreadsEden(t *testing.T) {
 				p.heap, p.limit = "200m", "64MiB"
 				p.opts = append(p.opts, "-Xmn40m")
 				p.flags = append(p.flags, "--depth", "full", "--sampling", "64KiB")
-				r := p.start(t)
-				r.finish(t)
-				rec := r.recorded(t)
-				verify(t, rec.dir, 1)
-				lost := strings.Count(r.stderr.String(), "could not be read")
-				if lost > 0 != (c.name == "wrong") || lost > 1 {
-					t.Errorf("%d collections could not be read: %s", lost, r.stderr.String())
-				}
-				m := walksLine.FindStringSubmatch(r.stderr.String())
-				if m == nil {
-					t.Fatalf("no line about helper threads: %s", r.stderr.String())
-				}
-				if m[3] != "0" || (c.helps == "yes") != (m[1] != "0") && c.helps != "" || m[2] == "0" {
-					t.Errorf("%s", m[0])
-				}
+				helped(t, &p, c.helps, c.name == "wrong")
 			}
 			if c.name == "compare" {
 				eachPair(t, []int{17, 25}, gcs, one)
@@ -129,22 +115,7 @@ func TestHelperThreadsSpaces(t *testing.T) {
 				p.heap, p.limit = "200m", "64MiB"
 				p.opts = append(p.opts, "-Xmn40m")
 				p.flags = append(p.flags, "--sampling", "64KiB")
-				r := p.start(t)
-				r.finish(t)
-				rec := r.recorded(t)
-				verify(t, rec.dir, 1)
-				lost := strings.Count(r.stderr.String(), "could not be read")
-				if lost > 0 != (c.name == "wrong") || lost > 1 {
-					t.Errorf("%d collections could not be read: %s", lost, r.stderr.String())
-				}
-				m := walksLine.FindStringSubmatch(r.stderr.String())
-				if m == nil {
-					t.Fatalf("no line about helper threads: %s", r.stderr.String())
-				}
-				if m[3] != "0" || (c.helps == "yes") != (m[1] != "0") && c.helps != "" || m[2] == "0" {
-					t.Errorf("%s", m[0])
-				}
-				t.Log(m[0])
+				helped(t, &p, c.helps, c.name == "wrong")
 			}
 			if c.name == "compare" {
 				eachPair(t, []int{17, 25}, []string{"Parallel", "Serial"}, one)
@@ -186,6 +157,26 @@ func TestHelperThreadsSlices(t *testing.T) {
 					t.Error("no helper thread has walked a range")
 				})
 		})
+	}
+}
+
+// helped records p. Helper threads wrote what the VM thread would have written; one pause is lost if a cut is wrong.
+// helps: whether ranges that a thread has walked are used; "": if the VM thread is late too.
+func helped(t *testing.T, p *program, helps string, wrong bool) {
+	t.Helper()
+	r := p.start(t)
+	r.finish(t)
+	verify(t, r.recorded(t).dir, 1)
+	lost := strings.Count(r.stderr.String(), "could not be read")
+	if lost > 0 != wrong || lost > 1 {
+		t.Errorf("%d collections could not be read: %s", lost, r.stderr.String())
+	}
+	m := walksLine.FindStringSubmatch(r.stderr.String())
+	if m == nil {
+		t.Fatalf("no line about helper threads: %s", r.stderr.String())
+	}
+	if m[3] != "0" || (helps == "yes") != (m[1] != "0") && helps != "" || m[2] == "0" {
+		t.Errorf("%s", m[0])
 	}
 }
 

@@ -41,7 +41,7 @@ static void drop_granted(struct heapmap *m) {
 }
 
 static bool in_state(const struct heapmap *m, uint64_t a) {
-    if (a >= m->area[FROM].top && a < m->area[FROM].end) return false;
+    if (a >= m->area[FROM].top && a < m->area[FROM].end) return false; // survivors_top
     return a < m->area[EDEN].bottom || a >= m->area[EDEN].end || a < m->eden_known;
 }
 

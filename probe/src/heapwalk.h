@@ -37,8 +37,8 @@ struct heapwalk {
     void (*freed)(struct walker *w, const struct heapmaps *m, bool evac); // regions that were simply freed
     void (*list)(struct walker *w, struct heapmaps *m, bool with_eden, struct listed *sum);
 };
-// Of Serial and Parallel: objects in a space, by address, where it can be cut (cuts.h). Of eden when a pause starts; of
-// survivor space and the old one when it ends.
+// Of Serial and Parallel: objects in a space, by address, where it can be cut (cuts.h). Of eden
+// and survivor space when a pause starts; of survivor space and the old one when it ends.
 struct cuts {
     uint64_t at[STARTS];
     uint32_t n;
