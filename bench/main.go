@@ -57,6 +57,11 @@ type row struct {
 	Syncs       int    `json:"sync_points,omitempty"`
 	SyncBytes   int64  `json:"sync_bytes,omitempty"`
 	SyncObjects uint64 `json:"sync_objects,omitempty"`
+
+	Epochs   int      `json:"epochs,omitempty"`        // pauses that are in the recording
+	Over     int      `json:"over,omitempty"`          // of these, lengthened by more than 10 ms and a fifth of the rest
+	OverSync int      `json:"over_sync,omitempty"`     // the same, by what they listed alone
+	Added    []uint64 `json:"longest_added,omitempty"` // the longest times added to a pause, at most 20, longest first
 }
 
 func (r row) key() string {
@@ -73,6 +78,7 @@ type workload struct {
 var workloads = []workload{
 	{"compiler-compiler", "512m", 3}, {"compiler-crypto", "192m", 20}, {"derby", "192m", 60}, {"serial", "128m", 800},
 	{"sunflow", "128m", 4}, {"xml-transform", "128m", 120}, {"xml-validation", "128m", 200},
+	{"points", "128m", 1000}, {"numbers", "128m", 1500},
 }
 
 // configs of a round, in this order.

@@ -274,6 +274,8 @@ func fileSizes(name string, r *row) error {
 	}
 	defer f.Close()
 	types := trace.NewTypeTable(8)
+	var p pauses
+	defer func() { p.fill(r) }()
 	for fr, err := range f.Frames() {
 		if err == io.EOF {
 			break
@@ -306,6 +308,7 @@ func fileSizes(name string, r *row) error {
 				if err != nil {
 					return err
 				}
+				p.epoch(e.Pause)
 				for _, blob := range e.Allocs { // full depth: all of eden, the census of births repeats its survivors
 					w := trace.NewWalkTokens(blob, types)
 					for w.Next() {
@@ -325,12 +328,19 @@ func fileSizes(name string, r *row) error {
 						r.ObjectBytes += c.Cells[i].Bytes
 					}
 				}
+			case trace.KindSlice:
+				s, err := trace.DecodeSlice(b)
+				if err != nil {
+					return err
+				}
+				p.listing(s.Probe)
 			case trace.KindSync:
 				s, err := trace.DecodeSync(b)
 				if err != nil {
 					return err
 				}
 				r.Syncs++
+				p.listing(s.Probe)
 				r.SyncObjects += s.Objects
 				r.SyncBytes += int64(float64(fr.Stored) * float64(len(b.Payload)) / float64(max(1, len(fr.Payload))))
 			}

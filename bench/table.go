@@ -18,6 +18,8 @@ type measures struct {
 	share, sampling, cpu, rec, wall, aa, gc []float64
 	trace, syncBytes                        int64
 	objects, syncObjects, lost              uint64
+	epochs, over, overSync                  int
+	longest                                 uint64
 }
 
 // compare takes the rounds that have a run at that depth and both plain runs.
@@ -25,9 +27,12 @@ func compare(rounds map[int]map[string]row, depth string) (m measures) {
 	for _, c := range rounds {
 		d, ok1 := c[depth]
 		a, ok2 := c["none"]
-		b, ok3 := c["again"]
-		if !ok1 || !ok2 || !ok3 {
+		b, pair := c["again"]
+		if !ok1 || !ok2 {
 			continue
+		}
+		if !pair {
+			b = a
 		}
 		m.n++
 		base := float64(a.Wall+b.Wall) / 2
@@ -37,7 +42,9 @@ func compare(rounds map[int]map[string]row, depth string) (m measures) {
 		m.cpu = append(m.cpu, float64(d.AppCPU+d.RecCPU)/baseCPU)
 		m.rec = append(m.rec, 100*float64(d.RecCPU)/baseCPU)
 		m.wall = append(m.wall, float64(d.Wall)/base)
-		m.aa = append(m.aa, float64(b.Wall)/float64(a.Wall))
+		if pair {
+			m.aa = append(m.aa, float64(b.Wall)/float64(a.Wall))
+		}
 		if p := float64(a.PauseNS+b.PauseNS) / 2; p > 0 {
 			m.gc = append(m.gc, float64(d.PauseNS)/p)
 		}
@@ -46,15 +53,21 @@ func compare(rounds map[int]map[string]row, depth string) (m measures) {
 		m.syncBytes += d.SyncBytes
 		m.syncObjects += d.SyncObjects
 		m.lost += d.Lost
+		m.epochs, m.over, m.overSync = m.epochs+d.Epochs, m.over+d.Over, m.overSync+d.OverSync
+		if len(d.Added) > 0 {
+			m.longest = max(m.longest, d.Added[0])
+		}
 	}
 	return m
 }
 
 func (m measures) line(w io.Writer, g group) {
-	fmt.Fprintf(w, "| %s | %s | %s | %d | %.2f | %.2f | %.3f | %.1f | %s | %s | %.2f | %s | %s | %d |\n",
+	fmt.Fprintf(w, "| %s | %s | %s | %d | %.2f | %.2f | %.3f | %.1f | %s | %s | %.2f | %s | %s | %d | "+
+		"%d, %d of %d; %.1f |\n",
 		g.program, g.vm, g.gc, m.n, median(m.share), median(m.sampling), median(m.cpu), median(m.rec),
 		interval(m.wall), interval(m.aa), median(m.gc), ratio(float64(m.trace), float64(m.objects)),
-		ratio(float64(m.syncBytes), float64(m.syncObjects)), m.lost)
+		ratio(float64(m.syncBytes), float64(m.syncObjects)), m.lost,
+		m.over, m.overSync, m.epochs, float64(m.longest)/1e6)
 }
 
 // render writes one line a group: medians of ratios of runs in the same round, so that a drift of the machine cancels.
@@ -91,8 +104,8 @@ func render(w io.Writer, rows []row) {
 		fmt.Fprintln(w, "| program | JDK | collector | rounds | probe in pauses, % of run time | sampling, % "+
 			"| CPU, all | "+
 			"of it recorder, % | wall time [95 %] | A/A wall [95 %] | GC time | bytes/object | sync "+
-			"bytes/object | lost |")
-		fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+			"bytes/object | lost | pauses over, by listing; longest added, ms |")
+		fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 		var shares, cpus []float64
 		for _, g := range keys {
 			m := compare(byGroup[g], depth)
@@ -114,7 +127,9 @@ Each figure is a median over rounds of the ratio to the mean of both plain runs 
 "sampling": the probe's own clocks, in pauses (the application stands still) and in sampled allocations (one thread of
 it does; the clock runs on when that thread is preempted). "CPU, all": user+system time of JVM and recorder. Bytes per
 object are compressed, sync points apart, per object born within the walk's sight (at survivors depth those that
-outlived a collection); sync bytes are per object listed. The interval is Student's.`))
+outlived a collection); sync bytes are per object listed. A pause is over if it was lengthened by more than 10 ms and more than a fifth of what
+it took without heapcam; "by listing" counts those for which the listing alone was enough. The interval is Student's.
+Where the second plain run is missing, the ratio is to the first.`))
 }
 
 // renderOthers writes what heapcam and other recorders cost in the same rounds.
@@ -175,6 +190,9 @@ var student = []float64{12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2
 
 // interval is the mean of v with its 95 % confidence interval.
 func interval(v []float64) string {
+	if len(v) == 0 {
+		return "–"
+	}
 	m := mean(v)
 	if len(v) < 2 {
 		return fmt.Sprintf("%.3f", m)
