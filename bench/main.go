@@ -59,7 +59,7 @@ type row struct {
 	SyncObjects uint64 `json:"sync_objects,omitempty"`
 
 	Epochs   int      `json:"epochs,omitempty"`        // pauses that are in the recording
-	Over     int      `json:"over,omitempty"`          // of these, lengthened by more than 10 ms and a fifth of the rest
+	Over     int      `json:"over,omitempty"`          // of these, lengthened by more than they may be
 	OverSync int      `json:"over_sync,omitempty"`     // the same, by what they listed alone
 	Added    []uint64 `json:"longest_added,omitempty"` // the longest times added to a pause, at most 20, longest first
 }

@@ -127,8 +127,9 @@ Each figure is a median over rounds of the ratio to the mean of both plain runs 
 "sampling": the probe's own clocks, in pauses (the application stands still) and in sampled allocations (one thread of
 it does; the clock runs on when that thread is preempted). "CPU, all": user+system time of JVM and recorder. Bytes per
 object are compressed, sync points apart, per object born within the walk's sight (at survivors depth those that
-outlived a collection); sync bytes are per object listed. A pause is over if it was lengthened by more than 10 ms and more than a fifth of what
-it took without heapcam; "by listing" counts those for which the listing alone was enough. The interval is Student's.
+outlived a collection); sync bytes are per object listed. A pause is over if it was lengthened by more than 10 ms and
+by more than a fifth of what it took without heapcam; "by listing" counts those for which the listing alone was enough.
+The interval is Student's.
 Where the second plain run is missing, the ratio is to the first.`))
 }
 

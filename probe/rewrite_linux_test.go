@@ -41,7 +41,7 @@ func TestRewrite(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "rewrite")
 	if out, err := exec.Command("gcc", "-std=gnu11", "-O1", "-g", "-fsanitize=address,undefined",
 		"-fno-sanitize-recover=all", "-Wall", "-Wextra", "-Werror", "-Isrc", "testdata/rewrite.c", "src/rewrite.c",
-		"src/rewritecode.c", "src/rewritemade.c", "src/rewriteuse.c", "src/bytecode.c", "-o",
+		"src/rewritecode.c", "src/rewritemade.c", "src/rewriteuse.c", "src/rewriteflow.c", "src/bytecode.c", "-o",
 		bin).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}

@@ -52,7 +52,8 @@ static int layout(struct code *c) {
     uint8_t call[USE_MOST];
     struct made made;
     int calls = uses && c->uses.entry;
-    size_t at = calls ? USE_ENTRY : 0, prev = 0;
+    size_t at = calls ? USE_ENTRY : 0;
+    if (uses) uses_restart(&c->uses);
     for (size_t i = 0; i <= c->n; i++) c->pos[i] = (uint32_t)NOWHERE;
     for (size_t i = 0, len; i < c->n; i += len) {
         const uint8_t op = c->code[i];
@@ -61,8 +62,8 @@ static int layout(struct code *c) {
         if (!len || len > c->n - i || op > GOTO_W || op == 168 || op == 169) return -1;
         if (op == 196 && c->code[i + 1] == 169) return -1;
         c->pos[i] = (uint32_t)at;
-        const size_t before = uses ? use_before(&c->uses, i, prev, call) : 0;
-        at += before + len, calls += before > 0, prev = i;
+        const size_t before = uses ? use_before(&c->uses, i, len, call) : 0;
+        at += before + len, calls += before > 0;
         if (is_switch(op)) at += padding(c->pos[i]) - padding(i);
         if (!uses && made_at(c->f, c->code, i, &made)) at += call_bytes(op), calls++;
     }
@@ -126,11 +127,12 @@ static bool put_code(struct out *o, struct code *c) {
     uint8_t call[USE_MOST];
     struct made made;
     if (uses && c->uses.entry) use_entry(&c->uses, call), put(o, call, USE_ENTRY), c->f->w->sites++;
-    for (size_t i = 0, prev = 0, len; i < c->n; prev = i, i += len) {
+    if (uses) uses_restart(&c->uses);
+    for (size_t i = 0, len; i < c->n; i += len) {
         const uint8_t op = c->code[i];
         int32_t d;
         len = bytecode_length(c->code, c->n, i);
-        const size_t before = uses ? use_before(&c->uses, i, prev, call) : 0;
+        const size_t before = uses ? use_before(&c->uses, i, len, call) : 0;
         put(o, call, before);
         c->f->w->sites += before > 0;
         if (is_switch(op)) {
@@ -333,7 +335,7 @@ void rewrite_code(struct out *o, struct file *f, struct in body, const struct me
     const size_t at = o->n, added = f->added.n;
     const uint32_t next = f->next, sites = f->w->sites;
     const int r = put_body(o, &c, body, m);
-    free(c.pos), free(c.uses.target);
+    free(c.pos), uses_free(&c.uses);
     if (r > 0) {
         f->w->methods++;
         return;

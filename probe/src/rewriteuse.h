@@ -3,6 +3,7 @@
 #define HEAPCAM_REWRITEUSE_H
 
 #include "classfile.h"
+#include "rewriteflow.h"
 
 enum { USE_MOST = 7, USE_ENTRY = 4 }; // bytes of one; at the method's begin
 
@@ -10,19 +11,24 @@ struct uses { // of one method
     const struct file *f;
     const uint8_t *code;
     size_t n;
-    uint8_t *target; // n: whether a jump or a handler leads there
+    uint8_t *target; // n: how jumps and handlers lead there
+    uint64_t *vars;  // n: the variables that were checked on all ways there
+    struct flow flow;
+    bool falls; // the last instruction may be followed by the next one
     bool entry;      // `this` is checked at the method's begin
     bool held;       // it is locked there
     bool constructor;
-    size_t fresh; // up to here nothing takes long behind that check
 };
 
-// The attribute's exception table is of n entries. false: no memory.
+// The attribute's exception table is of n entries. false: no memory. uses_free frees it in any case.
 bool uses_look(struct uses *u, const struct file *f, const uint8_t *code, size_t code_n, struct in exceptions,
                uint32_t n);
+void uses_free(struct uses *u);
 void uses_method(struct uses *u, uint32_t flags, struct text name);
-// Writes what goes before the instruction at i, which follows that at prev: how many bytes; 0: nothing.
-size_t use_before(const struct uses *u, size_t i, size_t prev, uint8_t to[USE_MOST]);
+// Goes through the code, one instruction after the other, as often as one likes.
+void uses_restart(struct uses *u);
+// Writes what goes before the instruction at i, of len bytes: how many bytes; 0: nothing.
+size_t use_before(struct uses *u, size_t i, size_t len, uint8_t to[USE_MOST]);
 void use_entry(const struct uses *u, uint8_t to[USE_ENTRY]);
 
 #endif
