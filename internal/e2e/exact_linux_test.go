@@ -19,17 +19,18 @@ func TestExactSites(t *testing.T) {
 	tiers.Gate(t, "exact sites by rewritten bytecode")
 	t.Parallel()
 	type pair struct {
-		major int
-		gc    string
-		opts  []string
+		major     int
+		gc, probe string
+		opts      []string
 	}
-	for _, c := range parts(t, pair{17, "G1", nil}, pair{25, "Parallel", []string{"-Xcheck:jni"}},
-		pair{17, "Serial", []string{"-Xverify:all"}}) {
-		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
+	// Helper threads find some survivors of eden, all (crew=8), or fault at some (crew=11).
+	for _, c := range parts(t, pair{17, "G1", "crew=8", nil}, pair{25, "Parallel", "", []string{"-Xcheck:jni"}},
+		pair{25, "Parallel", "crew=11", nil}, pair{17, "Serial", "", []string{"-Xverify:all"}}) {
+		t.Run(fmt.Sprintf("%s/%d %s", c.gc, c.major, c.probe), func(t *testing.T) {
 			t.Parallel()
 			p := program{major: c.major, gc: c.gc, heap: "64m", main: "Exact", args: []string{"30000000"}, opts: c.opts,
 				flags: []string{"--sites", "exact", "--overhead-cpu", "0", "--max-sync-pause", "0"},
-				limit: "12MiB"} // the ring rotates
+				probe: c.probe, limit: "12MiB"} // the ring rotates
 			r, right, wrong, all := p.exact(t)
 			if wrong > 0 || right < all/3 {
 				t.Errorf("%d right and %d wrong of %d", right, wrong, all)

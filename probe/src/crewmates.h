@@ -28,7 +28,7 @@ struct unit {
     uint64_t n; // bytes
     const struct grave *graves; // that were found; they lie downwards
     uint64_t ngraves;
-    const struct run *runs; // with MOVES: where objects have arrived
+    const struct run *runs; // with MOVES: where objects have arrived, and sites of those from eden (shadow.h)
     uint64_t nruns;
     uint64_t begin, end;     // with BIRTHS and tokens: words of the heap that these are about
     uint64_t met;            // with BIRTHS: words that had arrived where an object was expected

@@ -8,6 +8,7 @@
 #include "crewmates.h"
 #include "guard.h"
 #include "marks.h"
+#include "shadow.h"
 
 enum { LOOKS = 512 }; // objects between two looks at the job
 
@@ -73,6 +74,7 @@ HOT bool walk(int lay, int source, struct mate *m, struct unit *u, const struct 
     const uint64_t base = (uint64_t)vm.heap_base, heap = vm.heap_bytes, round = ~(vm.align - 1), hi = u->hi;
     const uint64_t uncounted = u->uncounted;
     const struct old_space old_space = old_space_of(after);
+    const struct shadow_entries sites = source == SRC_EDEN ? shadow_entries() : (struct shadow_entries){NULL, 0};
     const bool dug = source == SRC_OLD && graves_at(u->lo);
     uint8_t *const begin = m->buffer + m->used, *p = begin;
     struct notes runs = notes_of(m);
@@ -110,6 +112,8 @@ HOT bool walk(int lay, int source, struct mate *m, struct unit *u, const struct 
             if (skip) p = leb_long(p, skip << 3 | HC_TOK_SKIP), skip = 0;
             p = put_survivor(&lanes, p, o, len, (d - base) >> 3, bytes >> 3, &prev_dst, &left);
             note(&runs, left);
+            if (source == SRC_EDEN && sites.table)
+                note(&runs, (struct run){(d - base) >> 3, shadow_found(sites, a + bytes - base, o->type)});
             const bool old = source != SRC_OLD && lands_in_old(&old_space, d);
             if (source == SRC_EDEN)
                 ok = count(m, o->type, old ? 5 : 0, old ? BORN_OLD : BORN_YOUNG, bytes);
@@ -225,7 +229,11 @@ void crewmoves_put(struct enc *e, const struct unit *u) {
     put_s(e, (int64_t)WORD(u->lo));
     put_u(e, (u->hi - u->lo) >> 3);
     put_tokens(e, u);
-    for (uint64_t i = 0; i < u->nruns; i++) walk_arrived(u->runs[i].dw, u->runs[i].n);
+    for (uint64_t i = 0; i < u->nruns; i++)
+        if (u->runs[i].n & SHADOW_FOUND)
+            shadow_find(u->runs[i].dw, u->runs[i].n);
+        else
+            walk_arrived(u->runs[i].dw, u->runs[i].n);
     add_rows(u);
 }
 

@@ -29,7 +29,7 @@ static _Atomic uint32_t given;
 static uint32_t before;
 // Sites of objects that have left eden, at their first words: a site, and KEPT_HALF where two of these share an entry.
 static PER_RECORDING uint32_t *kept;
-enum { KEPT_HALF = 1u << 31 };
+enum { KEPT_HALF = 1u << 31, SITE_MASK = (1u << SHADOW_PHASE) - 1 };
 static PER_RECORDING uint8_t *keeps; // by region or space: some may stand there
 static PER_RECORDING bool repeat; // who begins to read at the newest sync point does not know all sites
 static PER_RECORDING bool told;   // the sync point of this pause has them all
@@ -42,6 +42,12 @@ static PER_RECORDING struct place resume;
 static PER_RECORDING struct named {
     uint32_t id, hash, kinds; // kinds: bits by made_kind
 } *named; // by TSLOT: hashes of names of types
+// Survivors that the walk of eden has found in this pause.
+static PER_RECORDING struct find {
+    uint64_t dw, found;
+} *finds;
+static PER_RECORDING uint32_t nfinds;
+enum { MOST_FINDS = 1 << 22, SOME_FINDS = 1 << 16 }; // SOME: their memory stays
 static PER_RECORDING bool walked, lost; // lost: a pause was not walked, so what is outside of eden has no site
 static PER_RECORDING uint32_t number; // of the phase
 static PER_RECORDING _Atomic uint64_t marked, mistyped;
@@ -62,8 +68,9 @@ bool shadow_init(struct shadow_place *at) {
     before = given;
     named = memory_sparse(MAX_TYPES * sizeof *named);
     kept = memory_sparse(table_bytes);
+    finds = memory_sparse(MOST_FINDS * sizeof *finds);
     keeps = memory(vm_has_regions() ? vm.heap_bytes / vm.region_bytes + 1 : SPACES);
-    if (!table || !outside || !expected || !named || !kept || !keeps) return false;
+    if (!table || !outside || !expected || !named || !kept || !keeps || !finds) return false;
     *at = (struct shadow_place){(uint64_t)(uintptr_t)&phase, (uint64_t)(uintptr_t)vm.heap_base, vm.heap_bytes,
                                 (uint64_t)(uintptr_t)table, (uint64_t)(uintptr_t)outside,
                                 (uint64_t)(uintptr_t)expected, shift};
@@ -239,40 +246,53 @@ void shadow_put_listed(struct enc *e, uint8_t *block, const struct heapmap *m, i
 }
 
 // ---- eden ----------------------------------------------------------------------------------------
-// The site of the object that ends there. 0: not known. The entry is used up.
-HOT uint32_t site_at(struct sited *s, uint64_t end, uint32_t type, uint64_t word, uint32_t now) {
-    uint32_t *entry = &table[(end - (uint64_t)vm.heap_base) >> shift];
-    const uint32_t v = *entry;
-    if (!v) return 0;
-    *entry = 0;
-    const uint32_t site = v & ((1u << SHADOW_PHASE) - 1);
-    if ((v ^ now) >> SHADOW_PHASE || !is_site(site)) return 0;
-    if (fits(site, name_of(type & TYPE_MASK, word))) return site;
-    s->mistyped++;
-    return 0;
+struct shadow_entries shadow_entries(void) { return (struct shadow_entries){shadow_is_on() ? table : NULL, shift}; }
+
+void shadow_find(uint64_t dw, uint64_t found) {
+    if (nfinds < MOST_FINDS) finds[nfinds] = (struct find){dw, found};
+    nfinds++;
 }
 
-// The site of an array of that length that has none where it ends.
-static uint32_t site_outside(uint32_t len, const struct named *t, uint32_t now) {
-    if (!t) return 0;
-    const uint64_t v = outside[(len ^ len >> 14 ^ t->hash) % SHADOW_OUTSIDE];
-    const uint32_t entry = (uint32_t)(v >> 32), site = entry & ((1u << SHADOW_PHASE) - 1);
-    if ((entry ^ now) >> SHADOW_PHASE || (uint32_t)v != len || !is_site(site)) return 0;
-    return fits(site, t) ? site : 0;
+static bool is_now(uint32_t entry) { return entry >> SHADOW_PHASE == number && is_site(entry & SITE_MASK); }
+
+// The site of an array at a that has none where it ended.
+static uint32_t site_outside(uint64_t a, const struct named *t) {
+    struct obj o;
+    if (!t || !(t->kinds >> MADE_ARRAY & 1) || !obj_at(a, rd64((void *)a), &o) || o.len < SHADOW_LARGE) return 0;
+    const uint64_t v = outside[(o.len ^ o.len >> 14 ^ t->hash) % SHADOW_OUTSIDE];
+    const uint32_t entry = (uint32_t)(v >> 32), site = entry & SITE_MASK;
+    return is_now(entry) && (uint32_t)v == o.len && fits(site, t) ? site : 0;
 }
 
-// Before something is written there: whether an object of the same class stands where the forwarding pointer leads. A
-// compact header has its class there alone.
-static bool is_copy(int lay, uint64_t a, uint64_t mark) {
-    const uint64_t to = mark & ~7ull;
-    if (to == a || !in_heap(to) || !in_heap(to + 15)) return false;
-    const uint64_t there = rd64((void *)to);
-    return (there & 3) != 3 && word_at(lay, to, there) == word_at(lay, a, mark);
+// Whether the object at a is of that type: what was a forwarding pointer may have been something else.
+static bool is_of(uint64_t a, uint32_t type) {
+    struct obj o;
+    return obj_at(a, rd64((void *)a), &o) && (o.type & TYPE_MASK) == type;
 }
 
+// A survivor of eden.
+static void put_found(struct sited *s, const struct find *f) {
+    const uint64_t a = (uint64_t)vm.heap_base + (f->dw << 3);
+    const uint32_t type = (uint32_t)(f->found >> 32) & TYPE_MASK;
+    uint32_t site = is_now((uint32_t)f->found) ? (uint32_t)f->found & SITE_MASK : 0;
+    const struct named *t = &named[TSLOT(type)];
+    if (t->id != type) t = name_of(type, word_of_object(a, rd64((void *)a)));
+    if (site && !fits(site, t)) site = 0, s->mistyped++;
+    if (!site) site = site_outside(a, t);
+    keep_site(a, site);
+    if (!site) return;
+    s->marked++;
+    if (stamps_are_on() && is_of(a, type)) stamp(a, site - before);
+    if (!s->each || s->records >= HC_MAX_RECORDS || s->e->end - s->e->p < TOKEN) return;
+    put_s(s->e, (int64_t)(f->dw - s->addr));
+    put_u(s->e, site - before);
+    s->addr = f->dw;
+    s->records++;
+}
+
+// Walks eden for its survivors, where no other walk has found them.
 static void range(int lay, struct sited *s, uint64_t lo, uint64_t hi) {
-    const uint64_t round = ~(vm.align - 1);
-    const uint32_t now = number << SHADOW_PHASE;
+    const uint64_t base = (uint64_t)vm.heap_base, round = ~(vm.align - 1);
     struct hot spare;
     uint32_t h = 0;
     while (h < nholes && holes[h].lo < lo) h++;
@@ -282,7 +302,7 @@ static void range(int lay, struct sited *s, uint64_t lo, uint64_t hi) {
             while (h < nholes && holes[h].lo < a) h++;
             continue;
         }
-        const uint64_t mark = rd64((void *)a);
+        const uint64_t mark = rd64((void *)a), to = mark & ~7ull;
         uint32_t len;
         uint64_t bytes;
         const struct hot *o = object(lay, a, mark, round, &spare, &len, &bytes);
@@ -290,19 +310,8 @@ static void range(int lay, struct sited *s, uint64_t lo, uint64_t hi) {
             unknown_class("a class word in evacuated memory is unknown", a);
             return; // which unknown_class does not come back to
         }
-        uint32_t site = site_at(s, a + bytes, o->type, word_at(lay, a, mark), now);
-        if (!site && (mark & 3) == 3 && len >= SHADOW_LARGE)
-            site = site_outside(len, name_of(o->type & TYPE_MASK, word_at(lay, a, mark)), now);
-        if ((mark & 3) == 3 && in_heap(mark & ~7ull)) keep_site(mark & ~7ull, site);
-        if (site && (mark & 3) == 3 && stamps_are_on() && is_copy(lay, a, mark)) stamp(mark & ~7ull, site - before);
-        if (site && (mark & 3) == 3 && s->each && s->records < HC_MAX_RECORDS && s->e->end - s->e->p >= TOKEN) {
-            const uint64_t to = WORD(mark & ~7ull);
-            put_s(s->e, (int64_t)(to - s->addr));
-            put_u(s->e, site - before);
-            s->addr = to;
-            s->records++;
-        }
-        s->marked += site && (mark & 3) == 3;
+        if ((mark & 3) == 3 && to != a && in_heap(to))
+            put_found(s, &(struct find){WORD(to), shadow_found(shadow_entries(), a + bytes - base, o->type)});
         a += bytes;
     }
 }
@@ -321,7 +330,7 @@ static void restore(const struct heapmap *m) {
     }
 }
 
-// What left eden and the survivors in this pause. e: NULL, or where to write it.
+// What left eden and the survivors in this pause.
 static void walk_eden(struct sited *s, const struct heapmaps *m) {
     const uint32_t n = vm_has_regions() ? regions_in_both(m) : EDEN + 1;
     for (uint32_t i = vm_has_regions() ? 0 : EDEN; i < n; i++) {
@@ -331,8 +340,17 @@ static void walk_eden(struct sited *s, const struct heapmaps *m) {
     }
     const struct area *from = &m->start.area[FROM];
     if (!vm_has_regions()) range(layout(), s, survivors_top(m, from), from->top);
+}
+
+static void put_eden(struct sited *s, const struct heapmaps *m, bool found) {
+    if (!found || nfinds > MOST_FINDS)
+        walk_eden(s, m);
+    else
+        for (uint32_t i = 0; i < nfinds; i++) put_found(s, &finds[i]);
     atomic_fetch_add_explicit(&marked, s->marked, memory_order_relaxed);
     atomic_fetch_add_explicit(&mistyped, s->mistyped, memory_order_relaxed);
+    for (uint32_t i = 0; i < m->finish.n; i++)
+        if (holds_kept(&m->finish, i)) keeps[i] = 1;
     walked = true;
 }
 
@@ -358,9 +376,7 @@ void shadow_put(struct enc *e, const struct heapmaps *m) {
     s.each = !repeat || resume.at || resume.area;
     uint8_t *at = blob_begin(e, HC_EV_SITED);
     if (e->over) return;
-    walk_eden(&s, m);
-    for (uint32_t i = 0; i < m->finish.n; i++)
-        if (holds_kept(&m->finish, i)) keeps[i] = 1;
+    put_eden(&s, m, true);
     if (repeat) repeat = !put_all_kept(&s, &resume, &m->finish);
     blob_end(e, at);
 }
@@ -370,9 +386,7 @@ void shadow_keep(const struct heapmaps *m) {
     struct sited s = {.e = NULL};
     tell_all();
     move_kept(m);
-    walk_eden(&s, m);
-    for (uint32_t i = 0; i < m->finish.n; i++)
-        if (holds_kept(&m->finish, i)) keeps[i] = 1;
+    put_eden(&s, m, false);
 }
 
 void shadow_untold(void) { told = false; }
@@ -390,9 +404,12 @@ bool shadow_committed(bool committed, bool sync) {
 void shadow_next(bool eden_emptied) {
     const bool was = walked;
     walked = told = false;
+    if (nfinds > SOME_FINDS) os_give_back(finds, MOST_FINDS * sizeof *finds);
+    nfinds = 0;
     if (!shadow_is_on() || !(was || eden_emptied)) return;
     if (!was) os_give_back(table, table_bytes), os_give_back(kept, table_bytes), lost = true;
     number = number % 255 + 1;
-    if (number == 1) memset(outside, 0, SHADOW_OUTSIDE * sizeof *outside);
+    // Entries of the phases before are void, until their numbers come again.
+    if (number == 1) memset(outside, 0, SHADOW_OUTSIDE * sizeof *outside), os_give_back(table, table_bytes);
     atomic_store(&phase, number << SHADOW_PHASE);
 }

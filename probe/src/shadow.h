@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "classfile.h"
+#include "classtable.h"
 #include "encode.h"
 #include "heapcam_abi.h"
 #include "heapmap.h"
@@ -27,6 +28,19 @@ uint32_t shadow_hash(uint32_t h, const void *p, uint64_t n); // FNV-1a, never a 
 bool shadow_switch(bool on);                        // what it was; off: the code stores nothing
 bool shadow_is_on(void);
 void shadow_give_back(void); // it is off, and the code that stores is gone, but for loops that run
+// For walks of eden, of any thread: the table; NULL: it is off.
+struct shadow_entries {
+    const uint32_t *table;
+    int shift;
+};
+struct shadow_entries shadow_entries(void);
+// What says where a survivor of eden comes from, until shadow_put: a bit that no length has, its type, and the entry
+// where it ended, in bytes from the heap's begin.
+#define SHADOW_FOUND (1ull << 63)
+static inline uint64_t shadow_found(struct shadow_entries s, uint64_t end, uint32_t type) {
+    return SHADOW_FOUND | (uint64_t)(type & TYPE_MASK) << 32 | s.table[end >> s.shift];
+}
+void shadow_find(uint64_t dw, uint64_t found); // dw: the word of the heap where it is now. VM thread, in the walk
 // The version of an epoch's block; newer: it has events of version 3. 0: that of all blocks.
 static inline uint8_t shadow_format(bool newer) {
     return uses_are_on() ? HC_FORMAT_USES : shadow_is_on() ? HC_FORMAT_SITED : newer ? HC_FORMAT_SLICES : 0;

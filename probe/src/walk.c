@@ -10,6 +10,7 @@
 #include "object.h"
 #include "os.h"
 #include "recording.h"
+#include "shadow.h"
 
 // One bit a word of heap: belongs to an object that the walk of evacuated memory has seen arrive there. A walk of the
 // place where it arrived steps over a run of such bits without touching the memory, which another core has just
@@ -68,6 +69,7 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi, 
     struct hot spare;
     struct run left;
     uint64_t *const bits = dest, a = lo, skip = 0, prev_dst = w->prev_dst, words = 0;
+    const struct shadow_entries sites = source == SRC_EDEN ? shadow_entries() : (struct shadow_entries){NULL, 0};
     uint32_t h = 0;
     bool ok = true, dug = source == SRC_OLD && graves_at(lo);
     uint64_t hole = source == SRC_EDEN ? next_hole(&h, lo) : UINT64_MAX;
@@ -108,6 +110,7 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi, 
                 uint64_t dw = (d - base) >> 3;
                 p = put_survivor(&w->lanes, p, o, len, dw, bytes >> 3, &prev_dst, &left);
                 if (left.n) dest_set(bits, left.dw, left.n);
+                if (source == SRC_EDEN && sites.table) shadow_find(dw, shadow_found(sites, a + bytes - base, o->type));
                 words += bytes >> 3;
                 bool old = source != SRC_OLD && lands_in_old(&old_space, d);
                 if (source == SRC_EDEN)
