@@ -266,28 +266,17 @@ func nodeSites(t *testing.T, dir string) (loop, never uint64) {
 // exactSites counts the arrays that live at the end by whether they have the site of their length.
 func exactSites(t *testing.T, dir string) (right, wrong, all uint64) {
 	t.Helper()
-	type group struct {
-		Name     string  `json:"key"`
-		Objects  float64 `json:"objects"`
-		Samples  uint64  `json:"samples"`
-		Children []group `json:"children"`
-	}
-	var g struct {
-		Tree group `json:"tree"`
-	}
-	heapcamJSON(t, &g, "group", "--by", "length,site(1)", dir)
-	for _, l := range g.Tree.Children {
-		n, err := strconv.Atoi(strings.ReplaceAll(l.Name, ",", ""))
-		if err != nil || n < 20 || n > 31 {
+	for n, of := range sitesByLength(t, dir) {
+		if n < 20 || n > 31 {
 			continue
 		}
-		all += uint64(l.Objects)
-		for _, s := range l.Children {
+		all += uint64(of.all)
+		for name, samples := range of.sites {
 			switch {
-			case strings.Contains(s.Name, fmt.Sprintf("Exact.make%d(", n-20)):
-				right += s.Samples
-			case strings.Contains(s.Name, "Exact.make"):
-				wrong += s.Samples
+			case strings.Contains(name, fmt.Sprintf("Exact.make%d(", n-20)):
+				right += uint64(samples)
+			case strings.Contains(name, "Exact.make"):
+				wrong += uint64(samples)
 			}
 		}
 	}

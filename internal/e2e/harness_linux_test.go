@@ -59,6 +59,7 @@ type program struct {
 	limit   string // --max-trace-size, default 4MiB
 	timeout time.Duration
 	classes string   // class path, default the programs of java/
+	bare    bool     // opts have the class path
 	wrap    []string // a program that runs heapcam
 	stdin   *os.File // of one that runs without heapcam
 }
@@ -121,8 +122,10 @@ func (p *program) start(t *testing.T) *running {
 		args = append(args, "-XX:+Use"+p.gc+"GC")
 	}
 	args = append(args, p.opts...)
-	args = append(args, "-cp", classPath(t), p.main)
-	args = append(args, p.args...)
+	if !p.bare {
+		args = append(args, "-cp", classPath(t))
+	}
+	args = append(append(args, p.main), p.args...)
 	line := append(append(slices.Clone(p.wrap), tool), args...)
 	r.cmd = exec.Command(line[0], line[1:]...)
 	r.cmd.Env = append(append(os.Environ(), "HEAPCAM_PROBE_OPTIONS="+p.probe), p.env...)
