@@ -1,7 +1,9 @@
 package drag
 
 import (
+	"bytes"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis/stats"
@@ -70,5 +72,34 @@ func TestFigure(t *testing.T) {
 	low, high := exact.Interval()
 	if f := x.figure(); f.Value != exact.Sum || f.Low > low/2 || f.High < high {
 		t.Errorf("%v; of samples alone %f to %f", f, low, high)
+	}
+}
+
+// TestNoDeathYet: the drag of what no collection has found dead is not known, and is not shown as zero. What some of
+// its objects have is shown.
+func TestNoDeathYet(t *testing.T) {
+	r := Report{By: "class", All: Row{Name: "all objects", Samples: 1, Bytes: 8, Drag: Figure{3 * mib, mib, 4 * mib}},
+		Rows: []Row{{Name: "Held", Alive: 5 * mib, AliveMean: 20}}}
+	var b bytes.Buffer
+	r.WriteText(&b)
+	for _, line := range strings.Split(b.String(), "\n") {
+		switch {
+		case strings.HasSuffix(line, "Held"):
+			if want := "– – – – – – 5.0 MiB 20 s Held"; strings.Join(strings.Fields(line), " ") != want {
+				t.Errorf("%q, want %q", line, want)
+			}
+		case strings.HasSuffix(line, "all objects"):
+			if !strings.Contains(line, "3.0") || strings.Contains(line, " –") {
+				t.Errorf("%q", line)
+			}
+		}
+	}
+	if !strings.Contains(b.String(), "their drag is not known yet") {
+		t.Errorf("what – means is not said:\n%s", &b)
+	}
+	r.Rows[0].Samples = 1
+	b.Reset()
+	if r.WriteText(&b); strings.Contains(b.String(), "not known yet") {
+		t.Errorf("of each row an object has died:\n%s", &b)
 	}
 }

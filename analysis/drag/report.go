@@ -43,7 +43,7 @@ type Figure struct {
 type Row struct {
 	Name    string             `json:"name"`
 	Site    []sites.StackFrame `json:"site,omitempty"`
-	Samples int                `json:"samples"` // that died
+	Samples int                `json:"samples"` // that died; 0: nothing is known of the drag yet
 	Bytes   uint64             `json:"bytes"`   // of the objects that died, estimated
 	// size × seconds between last use and death
 	Drag Figure `json:"drag_byte_seconds"`
@@ -57,7 +57,7 @@ type Row struct {
 	Share float64 `json:"share"`
 	// bytes that the heap would hold less on average if each object died at its last use
 	Saved uint64 `json:"saved_bytes"`
-	// bytes of the objects that live at the end, estimated
+	// bytes of the objects that no collection has found dead, estimated: no other figure counts them
 	Alive uint64 `json:"alive_bytes"`
 	// mean seconds since the last use of those
 	AliveMean float64 `json:"alive_mean_seconds"`
@@ -166,6 +166,15 @@ func (r *Report) rows(symbols *heap.Symbols, order []*tally, top int) {
 
 const mib = 1 << 20
 
+// cells gives what a row says of the objects that died. Without one, that is nothing, and not zero.
+func (x *Row) cells() []any {
+	if x.Samples == 0 {
+		return slices.Repeat([]any{ui.Text("–")}, 6)
+	}
+	return []any{ui.Sprintf("%.1f", x.Drag.Value/mib), ui.Sprintf("%.1f–%.1f", x.Drag.Low/mib, x.Drag.High/mib),
+		ui.Bytes(x.Saved), ui.Text(ui.Share(x.Share)), ui.Text(ui.Seconds(x.Mean)), ui.Bytes(x.MeanAllocated)}
+}
+
 // WriteText prints the report.
 func (r *Report) WriteText(w io.Writer) {
 	ui.Fprintf(w, "Drag: time between an object's last use and its death, in %s\n\n", ui.Seconds(r.Seconds))
@@ -174,10 +183,11 @@ func (r *Report) WriteText(w io.Writer) {
 		last = "CLASS AND ALLOCATION SITE"
 	}
 	t := ui.NewColumns(0, ">MIB·S", ">95 % INTERVAL", ">SAVES", ">OF LIFE", ">MEAN", ">ALLOCATED", ">UNUSED NOW", last)
+	open := false
 	add := func(x *Row) {
-		t.Row(ui.Sprintf("%.1f", x.Drag.Value/mib), ui.Sprintf("%.1f–%.1f", x.Drag.Low/mib, x.Drag.High/mib),
-			ui.Bytes(x.Saved), ui.Text(ui.Share(x.Share)), ui.Text(ui.Seconds(x.Mean)), ui.Bytes(x.MeanAllocated),
-			ui.Sprintf("%s %s", ui.Bytes(x.Alive), ui.Seconds(x.AliveMean)), x.Name)
+		cells := x.cells()
+		open = open || x.Samples == 0
+		t.Row(append(cells, ui.Sprintf("%s %s", ui.Bytes(x.Alive), ui.Seconds(x.AliveMean)), x.Name)...)
 		if len(x.Site) > 0 {
 			t.Under(7, ui.Sprintf("%s", sites.Top(x.Site)))
 		}
@@ -197,8 +207,12 @@ func (r *Report) WriteText(w io.Writer) {
 		ui.Fprintf(w, "%d samples were locked at a collection, and count as used there\n", r.Locked)
 	}
 	ui.Fprintf(w, "\n")
+	if open {
+		ui.Paragraph(w, "", 0, "–: no collection has found one of these objects dead, so their drag is not known yet.")
+	}
 	ui.Paragraph(w, "", 0, "SAVES: bytes that the heap would hold less on average if each object died at its last "+
 		"use. OF LIFE: share of the objects' lifetimes. MEAN: time between last use and death, by bytes. ALLOCATED: "+
-		"what the program allocated in that time. UNUSED NOW: objects that live at the end, and how long they have "+
-		"not been used. Uses by the JDK's own code are not seen, so objects that only the JDK uses seem to be unused.")
+		"what the program allocated in that time. UNUSED NOW: objects that no collection has found dead, and "+
+		"how long they have not been used. The other columns do not count them. Uses by the JDK's own code are not "+
+		"seen, so objects that only the JDK uses seem to be unused.")
 }
