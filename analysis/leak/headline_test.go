@@ -81,7 +81,7 @@ func TestDoubtSaysHowLong(t *testing.T) {
 // TestReasons: each reason why a site is not named has a code, words, and what to do next.
 func TestReasons(t *testing.T) {
 	seen := map[string]bool{}
-	for w := whyDropped; w <= whyChance; w++ {
+	for w := whyDropped; w <= whySmall; w++ {
 		r := reasons[w]
 		if r.code == "" || seen[r.code] || r.text == "" || !strings.HasSuffix(string(r.next), ".") {
 			t.Errorf("%d: %+v", w, r)

@@ -17,7 +17,7 @@ type Miss struct {
 	Site       []sites.StackFrame `json:"site"`
 	SiteID     string             `json:"site_id"` // as in a verdict
 	GrownBytes uint64             `json:"grown_bytes"`
-	// code of the reason: dropped, holder, soft, stopped, freed, replaced, turnover, fills, beside, chance, part
+	// code of the reason: dropped, holder, soft, stopped, freed, replaced, turnover, fills, beside, chance, small, part
 	Reason   string  `json:"reason"`
 	Sentence ui.Flow `json:"sentence"`
 	Next     ui.Flow `json:"next"` // what would show more
@@ -49,6 +49,7 @@ const (
 	whyFills
 	whyBeside
 	whyChance
+	whySmall
 	whyPart
 )
 
@@ -83,6 +84,7 @@ var reasons = [...]struct {
 		longer},
 	whyBeside: {"beside", "the program drops other objects of the same data structure", settles},
 	whyChance: {"chance", "chance may have caused it: there are too few samples", finer},
+	whySmall:  {"small", "it grew by less than the limit, so that steady growth and one step look alike", finer},
 	whyPart:   {"part", "it is probably a part of verdict", ""},
 }
 
@@ -169,6 +171,13 @@ func (h *detector) mostLive() uint64 {
 	return most
 }
 
+// belowLimit says whether something grew by less than what is found in 95 of 100 recordings of such a window. Then its
+// few samples make steps of even growth.
+func (h *detector) belowLimit(c *candidate) bool {
+	rate, _ := h.Smallest()
+	return rate > 0 && c.grown < rate*(h.Times[len(h.Times)-1]-h.From)
+}
+
 // floorsApart says whether old space was collected twice, half a window apart.
 func (h *detector) floorsApart() bool {
 	n := len(h.Floors)
@@ -205,8 +214,11 @@ func (h *detector) misses(r *heap.Cursor, x *heads, others []candidate, named []
 		}
 		seen[head] = true
 		part := h.partOf(x, &c, verdicts)
-		if part > 0 {
+		switch {
+		case part > 0:
 			c.why = whyPart
+		case c.why == whyStopped && h.belowLimit(&c):
+			c.why = whySmall
 		}
 		m := Miss{Class: c.key.Class.Name, Site: sites.Stack(r.Symbols, c.key.Frame, sites.MaxFrames),
 			GrownBytes: min(uint64(c.grown), h.mostLive()), Reason: reasons[c.why].code, Next: reasons[c.why].next,

@@ -84,3 +84,21 @@ func TestManySamples(t *testing.T) {
 		}
 	}
 }
+
+// TestSmallMiss: of what grew by less than the limit nobody can say whether it grew in one step. Of what grew by more
+// that is said.
+func TestSmallMiss(t *testing.T) {
+	for grown, want := range map[float64]string{1 << 20: "small", 1 << 30: "stopped"} {
+		r := heap.NewReplay(&analysistest.Source{})
+		h := NewDetector()
+		h.Times, h.interval, h.newest = []float64{1, 60}, 512<<10, 512<<10
+		of := sites.Key{Class: sites.Class{Name: "x"}}
+		h.Sites[of] = &history.Series{}
+		got := h.misses(&r.Cursor, newHeads(r.Symbols), []candidate{{key: of, s: h.Sites[of],
+			growth: growth{grown: grown, why: whyStopped}}}, nil, nil)
+		if len(got) != 1 || got[0].Reason != want ||
+			(want == "small") == strings.Contains(string(got[0].Text()), "it stopped") {
+			t.Errorf("%.0f bytes: %+v, want %s", grown, got, want)
+		}
+	}
+}
