@@ -4,6 +4,9 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/heapcam/heapcam/agent/api"
+	"github.com/heapcam/heapcam/agent/session"
 )
 
 // TestConfirmed demands that a verb waits as long as classes are given back, and no longer.
@@ -23,5 +26,34 @@ func TestConfirmed(t *testing.T) {
 	broken := errors.New("broken")
 	if ok, err := confirmed(func() (uint64, bool, error) { return 0, true, broken }); ok || err != broken {
 		t.Errorf("%v, %v", ok, err)
+	}
+}
+
+// TestPhaseLeft: pause waits until the agent shows that the JVM it is about is paused, and not for others.
+func TestPhaseLeft(t *testing.T) {
+	for id, want := range map[string]int{"a": 3, "b": 1, "": 4} {
+		calls := 0
+		phaseLeft(func() (api.StatusReply, error) {
+			calls++
+			all := []session.Status{{ID: "a", Phase: session.Recording}, {ID: "b", Phase: session.Paused},
+				{ID: "c", Phase: session.Recording}}
+			if calls >= 3 {
+				all[0].Phase = session.Paused
+			}
+			if calls >= 4 {
+				all[2].Phase = session.Paused
+			}
+			return api.StatusReply{JVMs: all}, nil
+		}, id, session.Recording)
+		if calls != want {
+			t.Errorf("%q: asked %d times, want %d", id, calls, want)
+		}
+	}
+	begun := time.Now()
+	phaseLeft(func() (api.StatusReply, error) {
+		return api.StatusReply{JVMs: []session.Status{{ID: "a", Phase: session.Paused}}}, nil
+	}, "a", session.Paused)
+	if d := time.Since(begun); d < phaseTime || d > 3*phaseTime {
+		t.Errorf("a JVM that is paused for another reason as well: waited %v", d)
 	}
 }

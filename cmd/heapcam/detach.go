@@ -20,6 +20,7 @@ import (
 type askVerb struct {
 	use, short, long, done string
 	ask                    func(*api.Client, context.Context, api.DetachRequest) (api.DetachReply, error)
+	leaves                 session.Phase // that of a JVM until it has obeyed; "": detach waits in its own way
 }
 
 // ownersToo ends the help of the verbs that users may apply to their own JVMs.
@@ -47,7 +48,7 @@ Within a tenth of a second the probe stops sampling allocations. In a collection
 still paused. The JVM
 stays paused when the agent restarts. To stop recording on the whole host, including JVMs that start later, create
 the file ` + hostSwitch + `.` + ownersToo,
-		done: "paused", ask: (*api.Client).Pause,
+		done: "paused", ask: (*api.Client).Pause, leaves: session.Recording,
 	}.command()
 }
 
@@ -61,7 +62,7 @@ An operator is root or a member of the group heapcam. Only an operator can resum
 own user paused it, that user can resume it, and so can an operator who names it: --all leaves it paused. A JVM
 that the file ` + hostSwitch + ` stopped resumes when you remove the file.` +
 			ownersToo,
-		done: "resumed", ask: (*api.Client).Resume,
+		done: "resumed", ask: (*api.Client).Resume, leaves: session.Paused,
 	}.command()
 }
 
@@ -111,7 +112,11 @@ func (v askVerb) command() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if v.use == "detach" && r.Asked > 0 {
+			switch {
+			case r.Asked == 0:
+			case v.leaves != "":
+				phaseLeft(func() (api.StatusReply, error) { return cl.Status(c.Context()) }, req.ID, v.leaves)
+			default:
 				if ok, err := clientConfirms(c.Context(), cl, req.ID); err != nil {
 					return err
 				} else if !ok {
