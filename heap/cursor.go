@@ -178,6 +178,9 @@ func (r *Cursor) Next() (*Collection, error) {
 	for r.atEnd = false; ; {
 		b, err := r.blocks.next()
 		if err == io.EOF || err == ErrPaused {
+			if err == io.EOF && r.pending != nil {
+				r.listedAll()
+			}
 			if r.pending != nil && (err == io.EOF || r.Known) {
 				return r.close(), nil
 			}
@@ -251,6 +254,15 @@ func (r *Cursor) weigh() {
 		all, _ = r.model.known()
 	}
 	r.Known, r.Partial = all, r.follows && !all
+}
+
+// listedAll takes in that a recording ends. If its newest slice has left nothing unlisted, all objects are known. What
+// would follow is the slice that names the live samples alone: those that are known without it stay.
+func (r *Cursor) listedAll() {
+	if r.Partial {
+		_, unlisted := r.model.known()
+		r.Known, r.Partial = unlisted == 0, unlisted > 0
+	}
 }
 
 // close completes the pending collection.

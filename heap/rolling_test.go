@@ -244,3 +244,51 @@ func TestRollingRules(t *testing.T) {
 		})
 	}
 }
+
+// TestRollingEndsUnnamed: a recording may end with the slice that leaves nothing unlisted, before the one that names
+// the live samples. Then all objects are known at its end. Where it goes on, nothing is known sooner than otherwise.
+func TestRollingEndsUnnamed(t *testing.T) {
+	ends := 0
+	for seed := uint64(1); seed <= 8; seed++ {
+		cfg := rolledConfig(4*seed, trace.CollectorParallel)
+		cfg.Drop, cfg.Slice = 0, 200
+		m := tracetest.New(cfg)
+		var bs []trace.Block
+		for i := range 40 {
+			e := m.Step(i%12 == 4)
+			bs = append(bs, e.Blocks...)
+			last := len(bs) - 1
+			if bs[last].Kind != trace.KindSlice {
+				continue
+			}
+			s, err := trace.DecodeSlice(bs[last])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !s.Last() || s.First() {
+				continue
+			}
+			s.Flags &^= trace.SliceLast
+			s.Samples, s.SampleTypes = nil, nil
+			whole := bs[last]
+			bs[last] = trace.EncodeSlice(s)
+			bs[last].Version = whole.Version
+			r := NewReplay(&blocks{bs})
+			var end *Collection
+			for c, err := r.Next(); err == nil; c, err = r.Next() {
+				end = c
+			}
+			if end == nil || !end.Known || end.Partial || end.Unlisted != 0 || len(r.Faults) > 0 {
+				t.Fatalf("seed %d: the end is %+v, faults %q", seed, end, r.Faults)
+			}
+			if why := same(r.State, e.State, false); why != "" {
+				t.Errorf("seed %d, collection %d: %s", seed, end.GC, why)
+			}
+			ends++
+			break
+		}
+	}
+	if ends < 4 {
+		t.Errorf("only %d recordings end so", ends)
+	}
+}
