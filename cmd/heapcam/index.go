@@ -114,7 +114,7 @@ func (x readIndex) key(path string) (string, bool) {
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n", x.program)
-	newest := time.Time{}
+	newest, piece := time.Time{}, make([]byte, 32<<10) // for all files: a folder may have very many
 	err := filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
@@ -133,7 +133,7 @@ func (x readIndex) key(path string) (string, bool) {
 		}
 		fmt.Fprintf(h, "%q %d %d\n", rel, st.Size(), st.ModTime().UnixNano())
 		for _, at := range []int64{0, max(0, st.Size()-indexEnd)} {
-			if _, err := io.Copy(h, io.NewSectionReader(f, at, indexEnd)); err != nil {
+			if _, err := io.CopyBuffer(h, io.NewSectionReader(f, at, indexEnd), piece); err != nil {
 				return err
 			}
 		}
