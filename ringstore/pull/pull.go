@@ -215,10 +215,11 @@ func (p *puller) file(path string) error {
 		return errGone
 	}
 	st.Size = vfs.Written(r, st.Size)
+	hole := st.Holds() < st.Size // it is most of the file, and a copy of it would fill a disk
 	f, err := segment.NewFile(path, r, st.Size)
 	if err != nil { // what cannot be read is evidence too
 		p.m.Damaged = append(p.m.Damaged, name)
-		if p.opt.Redact {
+		if p.opt.Redact || hole {
 			return nil
 		}
 		return p.copy(name, r, st.Size, segment.FrameInfo{})
@@ -234,6 +235,9 @@ func (p *puller) file(path string) error {
 	}
 	if p.opt.Redact {
 		return p.rewrite(name, f, redactBlock)
+	}
+	if hole {
+		return p.rewrite(name, f, nil)
 	}
 	if f.Sealed() {
 		w := f.Window().FrameInfo

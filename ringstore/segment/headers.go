@@ -114,8 +114,10 @@ func (f *File) zeros(at int64) bool {
 // behindHole gives where to read on behind zeros that end at an offset: a file may have a hole of any length, which its
 // file system knows, and which takes for ever to read.
 func (f *File) behindHole(at int64) int64 {
-	if h, ok := f.c.(interface{ NextData(int64) int64 }); ok {
-		return h.NextData(at)
+	for _, of := range []any{f.c, f.r} { // the latter of a file that somebody else closes
+		if h, ok := of.(interface{ NextData(int64) int64 }); ok {
+			return h.NextData(at)
+		}
 	}
 	return at
 }
