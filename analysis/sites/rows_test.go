@@ -87,3 +87,22 @@ func TestChildrenAddUp(t *testing.T) {
 	}
 	t.Logf("%d objects inferred, %d before the recording", inferred, before)
 }
+
+// TestRemainder: what rounding leaves over of one row gets the next one. So a class whose sites have all of it leaves
+// nothing for the row without a site, neither objects nor bytes.
+func TestRemainder(t *testing.T) {
+	var over float64
+	rest := uint64(1000)
+	for range 9 {
+		low := uint64(1)
+		rest -= apportion(1000.0/9-0.0001, &over, &low, 500, rest, 0)
+	}
+	if rest != 0 {
+		t.Errorf("%d are left", rest)
+	}
+	over = 0.4
+	low := uint64(7)
+	if got := apportion(7, &over, &low, 7, 100, 0); got != 7 || over > 0.5 {
+		t.Errorf("%d of what is exact, %v are left over", got, over)
+	}
+}

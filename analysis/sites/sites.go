@@ -205,13 +205,18 @@ func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count,
 		reserved[k.Class] = heap.Count{Objects: c.Objects + row.ObjectsLow, Bytes: c.Bytes + row.BytesLow}
 		out = append(out, row)
 	}
+	over := map[Class]*remainder{}
 	for i, x := range all {
 		k, t, row, rest := x.k, x.t, &out[i], left[x.k.Class]
 		c := reserved[k.Class]
 		c = heap.Count{Objects: c.Objects - row.ObjectsLow, Bytes: c.Bytes - row.BytesLow}
 		reserved[k.Class] = c
-		row.Objects = apportion(t.figure, &row.ObjectsLow, row.ObjectsHigh, rest.Objects, c.Objects)
-		row.Bytes = apportion(t.figureBytes, &row.BytesLow, row.BytesHigh, rest.Bytes, c.Bytes)
+		if over[k.Class] == nil {
+			over[k.Class] = &remainder{}
+		}
+		o := over[k.Class]
+		row.Objects = apportion(t.figure, &o.objects, &row.ObjectsLow, row.ObjectsHigh, rest.Objects, c.Objects)
+		row.Bytes = apportion(t.figureBytes, &o.bytes, &row.BytesLow, row.BytesHigh, rest.Bytes, c.Bytes)
 		left[k.Class] = heap.Count{Objects: rest.Objects - row.Objects, Bytes: rest.Bytes - row.Bytes}
 	}
 	otherCallers(r, all, out, have)
@@ -238,12 +243,18 @@ func rows(r *heap.Symbols, by map[Key]*Tally, have, before map[Class]heap.Count,
 	return append(out, none...)
 }
 
+// remainder is what rounding has left over of the rows of a class so far. The next row gets it: else rows of many sites
+// would leave objects without bytes, or bytes without objects, for the row without a site.
+type remainder struct{ objects, bytes float64 }
+
 // apportion gives an estimate as a whole number within its bounds that leaves of rest what is reserved for others.
-// Where a class has less than the lower bounds of all its sites, low is less too.
-func apportion(estimate float64, low *uint64, high, rest, reserved uint64) uint64 {
-	v := min(max(uint64(math.Round(min(estimate, 1<<62))), *low), high)
+// over is what rounding has left over. Where a class has less than the lower bounds of all its sites, low is less too.
+func apportion(estimate float64, over *float64, low *uint64, high, rest, reserved uint64) uint64 {
+	estimate = min(estimate+*over, 1<<62)
+	v := min(max(uint64(math.Round(max(estimate, 0))), *low), high)
 	v = min(v, max(*low, rest-min(rest, reserved)), rest)
 	*low = min(*low, v)
+	*over = min(max(estimate-float64(v), -0.5), 0.5)
 	return v
 }
 
