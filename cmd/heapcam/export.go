@@ -55,7 +55,8 @@ func newExportCmd() *cobra.Command {
   references and the roots, and without stacks.
 
 Live figures of pprof and collapsed are those of ` + "`heapcam group --by 'type, site'`" + ` after --at, and add up
-to the exact state. Allocation figures are estimates from all samples up to --at. The schema of a table has a version.
+to the exact state. Allocation figures are estimates from all samples up to --at. With --sites exact the live figures
+are counted, and can be above them. The schema of a table has a version.
 OUT appears when it is complete.
 
 With --sites exact, callers are drawn as in ` + "`heapcam group`" + `, and what has such callers is marked. Pprof has
