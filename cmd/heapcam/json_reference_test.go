@@ -83,7 +83,7 @@ var jsonParts = []struct {
 	{"changes", "changes", analysis.Changes{}},
 	{"range", "range", analysis.Range{}},
 	{"lifetime", "lifetime", lifetimes.Row{}},
-	{"drag", "drag", drag.Row{}},
+	{"drag-row", "drag-row", drag.Row{}},
 	{"figure", "figure", drag.Figure{}},
 	{"span", "span", whatif.Span{}},
 	{"prediction", "prediction", whatif.Prediction{}},
