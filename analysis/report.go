@@ -75,12 +75,13 @@ type Report struct {
 	OldCollections int            `json:"old_collections"`
 	Quality        sites.Coverage `json:"coverage"`
 	Samples        uint64         `json:"samples"`
-	Uncompacted    bool           `json:"may_count_dead,omitempty"` // of regions that G1 did not compact
-	SitesCut       string         `json:"sites_cut,omitempty"`      // samples that only their callers identify
-	LostEpochs     uint64         `json:"lost_epochs"`
-	Missed         uint64         `json:"missed_collections"` // they posted no events: their pauses are unknown
-	LostSamples    uint64         `json:"lost_samples"`
-	UnknownGCs     int            `json:"collections_of_unknown_state"`
+	collection.Sampling
+	Uncompacted bool   `json:"may_count_dead,omitempty"` // of regions that G1 did not compact
+	SitesCut    string `json:"sites_cut,omitempty"`      // samples that only their callers identify
+	LostEpochs  uint64 `json:"lost_epochs"`
+	Missed      uint64 `json:"missed_collections"` // they posted no events: their pauses are unknown
+	LostSamples uint64 `json:"lost_samples"`
+	UnknownGCs  int    `json:"collections_of_unknown_state"`
 	// PartialGCs are collections after which a part of the state is known: that which has been listed so far.
 	PartialGCs int `json:"collections_of_partial_state,omitempty"`
 	// CompleteAfter is the collection whose slice completed the first listing that was spread over several; 0: none.
@@ -175,6 +176,7 @@ func (rep *Report) collection(r *heap.Symbols, c *heap.Collection) CollectionRow
 	}
 	rep.LostEpochs += c.EpochsLost
 	rep.Missed += row.Missed
+	rep.Sampling.Follow(r.JVM.Interval, c)
 	rep.To = row.Time
 	return row
 }

@@ -134,7 +134,7 @@ func (rep *Report) writeTrust(w io.Writer) {
 	}
 	ui.Section(w, "How reliable the figures are")
 	ui.Field(w, "Sites known", rep.Quality.Sentence())
-	ui.Field(w, "Samples", ui.Flowf("%d allocations", rep.Samples))
+	ui.Field(w, "Samples", rep.samplesText())
 	if rep.SitesCut != "" {
 		ui.Datum(w, "Sites cut", ui.Prose(rep.SitesCut))
 	}
@@ -154,6 +154,15 @@ func (rep *Report) writeTrust(w io.Writer) {
 	if len(rep.Verdicts) == 0 && rep.OldCollections == 0 && rep.Garbage == nil {
 		ui.Field(w, "Old space", "not collected in this recording: it is not known which objects died there")
 	}
+}
+
+// samplesText says how many allocations were sampled, and what was asked for in vain.
+func (rep *Report) samplesText() ui.Flow {
+	s := ui.Flowf("%d allocations", rep.Samples)
+	if given := rep.GivenUp(rep.LostSamples); given != "" {
+		s += ui.Flowf("; now one sample in %s: %s", ui.Flow(ui.Bytes(rep.Interval)), given)
+	}
+	return s
 }
 
 // ramp says when a listing that was spread over collections was complete.

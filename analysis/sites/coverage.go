@@ -176,8 +176,8 @@ const after18 = 9
 
 // CoverageReport is the whole of `heapcam coverage`.
 type CoverageReport struct {
-	Schema      string        `json:"schema"`
-	Interval    uint64        `json:"sampling_interval_bytes"`
+	Schema string `json:"schema"`
+	collection.Sampling
 	SeenBytes   uint64        `json:"site_seen_bytes"`  // live bytes of a site that have a sample with 95 % probability
 	KnownBytes  uint64        `json:"site_known_bytes"` // live bytes of a site that are known to ±20 %
 	Collections []CoverageRow `json:"collections"`
@@ -219,7 +219,7 @@ func MakeCoverage(from heap.Reader) (*CoverageReport, error) {
 		}
 		q.LostEpochs += c.EpochsLost
 		q.Missed += c.Missed()
-		q.Interval = c.Interval
+		q.Sampling.Follow(r.JVM.Interval, c)
 		q.Collections = append(q.Collections, row)
 		return true
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/heapcam/heapcam/analysis/analysistest"
+	"github.com/heapcam/heapcam/analysis/collection"
 	"github.com/heapcam/heapcam/heap"
 	"github.com/heapcam/heapcam/internal/ui"
 	"github.com/heapcam/heapcam/trace"
@@ -70,5 +71,29 @@ func TestQualityAlone(t *testing.T) {
 	q.WriteText(&out, 0)
 	if syncs < 3 || known == 0 || bytes.Count(out.Bytes(), []byte("\n")) < len(q.Collections)+3 {
 		t.Errorf("%d sync points, %v known\n%s", syncs, known, out.String())
+	}
+}
+
+// TestCoverageWords: what the sampling interval means depends on what else is known, and no advice is given that was
+// followed in vain.
+func TestCoverageWords(t *testing.T) {
+	poor := []CoverageRow{{GC: 9, Known: true, Quality: Coverage{ExactBytes: 1, UnknownBytes: 9}}}
+	for name, c := range map[string]struct {
+		q       CoverageReport
+		has, no string
+	}{
+		"samples": {CoverageReport{Sampling: collection.Sampling{Interval: 65536}}, "A smaller --sampling shows",
+			"given up"},
+		"given up": {CoverageReport{Sampling: collection.Sampling{Interval: 65536, Longer: 3}, LostSamples: 7},
+			"given up from collection 3 on", "A smaller --sampling shows"},
+	} {
+		c.q.Collections = poor
+		c.q.SeenBytes, c.q.KnownBytes = 1<<20, 1<<24
+		var b bytes.Buffer
+		c.q.WriteText(&b, 0)
+		text := strings.Join(strings.Fields(b.String()), " ")
+		if !strings.Contains(text, c.has) || strings.Contains(text, c.no) {
+			t.Errorf("%s: it has to have %q, and not %q:\n%s", name, c.has, c.no, &b)
+		}
 	}
 }

@@ -97,6 +97,9 @@ func (q *CoverageReport) writeHeadline(w io.Writer) {
 		ui.Paragraph(w, "", 0, "Most of the rest may be older than the recording. Record from the start of the "+
 			"JVM to know "+
 			"more.")
+	case q.Longer > 0:
+		ui.Paragraph(w, "", 0, ui.Flowf("A sample of each allocation was too much for this JVM. An interval between 0 "+
+			"and %s, such as `--sampling 16KiB`, may show more sites.", ui.Flow(ui.Bytes(q.Interval))))
 	case q.Interval > 0:
 		ui.Paragraph(w, "", 0, "A smaller --sampling shows more sites, and costs more.")
 	}
@@ -162,7 +165,11 @@ func (q *CoverageReport) resolution() ui.Flow {
 		}
 		return "each allocation is sampled"
 	}
-	return ui.Flowf("one sample in %s. A site with less than %s of live bytes may be missing. Sizes of sites below "+
-		"%s are rough: the error may be above 20 %%.", ui.Flow(ui.Bytes(q.Interval)), ui.Flow(ui.Bytes(q.SeenBytes)),
-		ui.Flow(ui.Bytes(q.KnownBytes)))
+	given := q.GivenUp(q.LostSamples)
+	if given != "" {
+		given = " (" + given + ")"
+	}
+	return ui.Flowf("one sample in %s%s. A site with less than %s of live bytes may be missing. Sizes of sites below "+
+		"%s are rough: the error may be above 20 %%.", ui.Flow(ui.Bytes(q.Interval)), given,
+		ui.Flow(ui.Bytes(q.SeenBytes)), ui.Flow(ui.Bytes(q.KnownBytes)))
 }
