@@ -219,7 +219,7 @@ func (rep *Report) writeGrown(w io.Writer) {
 		c.Row(ui.Flowf("%+d", g.Objects), "+"+ui.Bytes(uint64(g.Bytes)), at[i])
 	}
 	if c.Len() > 0 {
-		ui.Section(w, "Allocation sites that grew most (estimated from samples)")
+		ui.Section(w, ui.Flowf("Allocation sites that grew most (%s)", sites.GrownBasis(grown, rep.Sites)))
 		c.Write(w)
 	}
 	c = ui.NewColumns(2, ">OBJECTS", ">95 % INTERVAL", ">BYTES", "CLASS AND ALLOCATION SITE")
@@ -233,8 +233,8 @@ func (rep *Report) writeGrown(w io.Writer) {
 	}
 	if c.Len() > 0 {
 		_, last := rep.known()
-		ui.Section(w, ui.Flowf("Allocation sites with the most live bytes after collection %d (estimated from samples)",
-			last))
+		ui.Section(w, ui.Flowf("Allocation sites with the most live bytes after collection %d (%s)", last,
+			sites.Basis(most)))
 		c.Write(w)
 	}
 }

@@ -178,6 +178,8 @@ const after18 = 9
 type CoverageReport struct {
 	Schema string `json:"schema"`
 	collection.Sampling
+	// The recording has sites that the bytecode noted (`--sites exact` or `hash`).
+	Noted       bool          `json:"exact_sites,omitempty"`
 	SeenBytes   uint64        `json:"site_seen_bytes"`  // live bytes of a site that have a sample with 95 % probability
 	KnownBytes  uint64        `json:"site_known_bytes"` // live bytes of a site that are known to ±20 %
 	Collections []CoverageRow `json:"collections"`
@@ -226,6 +228,7 @@ func MakeCoverage(from heap.Reader) (*CoverageReport, error) {
 	if len(q.Collections) == 0 {
 		q.Interval = r.JVM.Interval
 	}
+	q.Noted = r.HasSited()
 	q.LostEpochs += r.LostSince()
 	for _, g := range r.Gaps {
 		q.LostSamples += g.Samples

@@ -83,9 +83,11 @@ func TestCoverageWords(t *testing.T) {
 		has, no string
 	}{
 		"samples": {CoverageReport{Sampling: collection.Sampling{Interval: 65536}}, "A smaller --sampling shows",
-			"given up"},
+			"Exact objects"},
 		"given up": {CoverageReport{Sampling: collection.Sampling{Interval: 65536, Longer: 3}, LostSamples: 7},
 			"given up from collection 3 on", "A smaller --sampling shows"},
+		"exact sites": {CoverageReport{Sampling: collection.Sampling{Interval: 65536}, Noted: true},
+			"Exact objects are counted", "given up"},
 	} {
 		c.q.Collections = poor
 		c.q.SeenBytes, c.q.KnownBytes = 1<<20, 1<<24

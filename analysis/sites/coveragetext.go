@@ -26,7 +26,11 @@ func (q *CoverageReport) WriteText(w io.Writer, most int) {
 	if len(q.Collections) > 0 {
 		ui.Section(w, "Share of the live bytes by what is known of their allocation site, after each collection")
 		q.writeRows(w, most)
-		ui.Paragraph(w, "EXACT", 11, "█ the object was sampled")
+		exact := ui.Flow("█ the object was sampled")
+		if q.Noted {
+			exact = "█ the object was sampled, or its innermost frame was noted at its allocation"
+		}
+		ui.Paragraph(w, "EXACT", 11, exact)
 		ui.Paragraph(w, "PROVEN", 11, "▒ one bytecode alone can have made the object; its callers are not known")
 		ui.Paragraph(w, "INFERRED", 11, "▓ likeliest site of the object's class, counted with its probability")
 		ui.Paragraph(w, "FEW", 11, "▖ one of two to four bytecodes has made the object")
@@ -157,7 +161,7 @@ func (q *CoverageReport) writeRows(w io.Writer, most int) {
 	}
 }
 
-// resolution says what the sampling interval can show.
+// resolution says what the sampling interval can show, and of which objects.
 func (q *CoverageReport) resolution() ui.Flow {
 	if q.Interval == 0 {
 		if q.LostSamples > 0 {
@@ -165,11 +169,15 @@ func (q *CoverageReport) resolution() ui.Flow {
 		}
 		return "each allocation is sampled"
 	}
+	of := ui.Flow("A site")
+	if q.Noted {
+		of = "Exact objects are counted, however small their site is. Of all others, a site"
+	}
 	given := q.GivenUp(q.LostSamples)
 	if given != "" {
 		given = " (" + given + ")"
 	}
-	return ui.Flowf("one sample in %s%s. A site with less than %s of live bytes may be missing. Sizes of sites below "+
-		"%s are rough: the error may be above 20 %%.", ui.Flow(ui.Bytes(q.Interval)), given,
+	return ui.Flowf("one sample in %s%s. %s with less than %s of live bytes may be missing. Sizes of sites below "+
+		"%s are rough: the error may be above 20 %%.", ui.Flow(ui.Bytes(q.Interval)), given, of,
 		ui.Flow(ui.Bytes(q.SeenBytes)), ui.Flow(ui.Bytes(q.KnownBytes)))
 }

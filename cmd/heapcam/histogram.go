@@ -114,13 +114,13 @@ func edenText(p *trace.Pause, spaces []trace.Space) ui.Flow {
 func (o *histogramOptions) printSites(w io.Writer, h *sites.Histogram) {
 	rows := slices.DeleteFunc(slices.Clone(h.Sites), func(s sites.Row) bool { return s.Objects == 0 })
 	slices.SortStableFunc(rows, func(a, b sites.Row) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	ui.Section(w, "Allocation sites (estimated from samples)")
+	shown := rows
+	if o.top > 0 {
+		shown = rows[:min(len(rows), o.top)]
+	}
+	ui.Section(w, ui.Flowf("Allocation sites (%s)", sites.Basis(shown)))
 	ui.Fprintf(w, "%8s  %12s  %22s  %11s  %s\n", "SAMPLES", "OBJECTS", "95 % INTERVAL", "BYTES", "CLASS")
-	for i, s := range rows {
-		if o.top > 0 && i == o.top {
-			ui.Fprintf(w, "%d more rows; --top 0 shows all\n", len(rows)-o.top)
-			break
-		}
+	for _, s := range shown {
 		name := sites.WithLoader(s.Class, s.Loader)
 		if s.Child != "" {
 			name += " " + s.Child
@@ -129,6 +129,9 @@ func (o *histogramOptions) printSites(w io.Writer, h *sites.Histogram) {
 			fmt.Sprintf("%d to %d", s.ObjectsLow, s.ObjectsHigh), ui.Bytes(s.Bytes)), ui.Sprintf("%s", name))
 		sites.WriteStack(w, s.Site, 4)
 		s.WriteFew(w)
+	}
+	if n := len(rows) - len(shown); n > 0 {
+		ui.Fprintf(w, "%d more rows; --top 0 shows all\n", n)
 	}
 	ui.Fprintf(w, "\n")
 	ui.Paragraph(w, "Sites known:", 13, h.Coverage.Sentence())
