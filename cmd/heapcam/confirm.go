@@ -22,8 +22,8 @@ const (
 	classesTime = 30 * time.Second
 	// confirmEvery is how often a verb looks whether JVMs have detached.
 	confirmEvery = 200 * time.Millisecond
-	// phaseTime is how long pause and resume wait until the agent has seen what the probe did: it looks once a second.
-	phaseTime = 2 * time.Second
+	// pausedTime is how long pause waits until the agent has seen that the probe obeyed: it looks once a second.
+	pausedTime = 2 * time.Second
 	// tellEvery is how often it says how many classes are left.
 	tellEvery = 5 * time.Second
 )
@@ -92,13 +92,13 @@ func classesLeft(all []session.Status, of func(session.Status) bool) (n uint64) 
 	return n
 }
 
-// phaseLeft waits a while until the session with that ID, or all for "", have left a phase. So `heapcam status` right
-// behind pause or resume shows what these did. One that is paused for another reason as well stays in its phase.
-func phaseLeft(status func() (api.StatusReply, error), id string, phase session.Phase) {
-	for end := time.Now().Add(phaseTime); time.Now().Before(end); time.Sleep(confirmEvery / 2) {
+// paused waits a while until the session with that ID, or all for "", record no more. So `heapcam status` right behind
+// pause shows the pause.
+func paused(status func() (api.StatusReply, error), id string) {
+	for end := time.Now().Add(pausedTime); time.Now().Before(end); time.Sleep(confirmEvery / 2) {
 		st, err := status()
 		if err != nil || !slices.ContainsFunc(st.JVMs, func(s session.Status) bool {
-			return (id == "" || s.ID == id) && s.Phase == phase
+			return (id == "" || s.ID == id) && s.Phase == session.Recording
 		}) {
 			return
 		}

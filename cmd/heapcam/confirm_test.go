@@ -29,11 +29,11 @@ func TestConfirmed(t *testing.T) {
 	}
 }
 
-// TestPhaseLeft: pause waits until the agent shows that the JVM it is about is paused, and not for others.
-func TestPhaseLeft(t *testing.T) {
+// TestPaused: pause waits until the agent shows that the JVM it is about is paused, and not for others.
+func TestPaused(t *testing.T) {
 	for id, want := range map[string]int{"a": 3, "b": 1, "": 4} {
 		calls := 0
-		phaseLeft(func() (api.StatusReply, error) {
+		paused(func() (api.StatusReply, error) {
 			calls++
 			all := []session.Status{{ID: "a", Phase: session.Recording}, {ID: "b", Phase: session.Paused},
 				{ID: "c", Phase: session.Recording}}
@@ -44,16 +44,16 @@ func TestPhaseLeft(t *testing.T) {
 				all[2].Phase = session.Paused
 			}
 			return api.StatusReply{JVMs: all}, nil
-		}, id, session.Recording)
+		}, id)
 		if calls != want {
 			t.Errorf("%q: asked %d times, want %d", id, calls, want)
 		}
 	}
 	begun := time.Now()
-	phaseLeft(func() (api.StatusReply, error) {
-		return api.StatusReply{JVMs: []session.Status{{ID: "a", Phase: session.Paused}}}, nil
-	}, "a", session.Paused)
-	if d := time.Since(begun); d < phaseTime || d > 3*phaseTime {
-		t.Errorf("a JVM that is paused for another reason as well: waited %v", d)
+	paused(func() (api.StatusReply, error) {
+		return api.StatusReply{JVMs: []session.Status{{ID: "a", Phase: session.Recording}}}, nil
+	}, "a")
+	if d := time.Since(begun); d < pausedTime || d > 3*pausedTime {
+		t.Errorf("a JVM that does not obey: waited %v", d)
 	}
 }

@@ -20,7 +20,6 @@ import (
 type askVerb struct {
 	use, short, long, done string
 	ask                    func(*api.Client, context.Context, api.DetachRequest) (api.DetachReply, error)
-	leaves                 session.Phase // that of a JVM until it has obeyed; "": detach waits in its own way
 }
 
 // ownersToo ends the help of the verbs that users may apply to their own JVMs.
@@ -48,7 +47,7 @@ Within a tenth of a second the probe stops sampling allocations. In a collection
 still paused. The JVM
 stays paused when the agent restarts. To stop recording on the whole host, including JVMs that start later, create
 the file ` + hostSwitch + `.` + ownersToo,
-		done: "paused", ask: (*api.Client).Pause, leaves: session.Recording,
+		done: "paused", ask: (*api.Client).Pause,
 	}.command()
 }
 
@@ -62,7 +61,7 @@ An operator is root or a member of the group heapcam. Only an operator can resum
 own user paused it, that user can resume it, and so can an operator who names it: --all leaves it paused. A JVM
 that the file ` + hostSwitch + ` stopped resumes when you remove the file.` +
 			ownersToo,
-		done: "resumed", ask: (*api.Client).Resume, leaves: session.Paused,
+		done: "resumed", ask: (*api.Client).Resume,
 	}.command()
 }
 
@@ -114,9 +113,9 @@ func (v askVerb) command() *cobra.Command {
 			}
 			switch {
 			case r.Asked == 0:
-			case v.leaves != "":
-				phaseLeft(func() (api.StatusReply, error) { return cl.Status(c.Context()) }, req.ID, v.leaves)
-			default:
+			case v.use == "pause":
+				paused(func() (api.StatusReply, error) { return cl.Status(c.Context()) }, req.ID)
+			case v.use == "detach":
 				if ok, err := clientConfirms(c.Context(), cl, req.ID); err != nil {
 					return err
 				} else if !ok {
