@@ -160,9 +160,44 @@ func TestHelperThreadsSlices(t *testing.T) {
 	}
 }
 
+// TestHelperThreadsLinearSlices is the same for Serial and Parallel, whose slices are cut at sampled objects. A slice
+// stays one range.
+func TestHelperThreadsLinearSlices(t *testing.T) {
+	t.Parallel()
+	needReader(t)
+	if runtime.NumCPU() < 2 {
+		t.Skip("not run: helper threads (one CPU)")
+	}
+	for _, c := range []struct{ name, crew, helps string }{
+		{"compare", "2", "yes"}, {"use", "8", "yes"}, {"late", "4,lose=12", ""}, {"straggle", "5", ""},
+		{"fault", "3", "no"}, {"hang", "6", "no"}, {"die", "7", "no"}, {"wrong", "12", ""}, {"some fault", "11", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			gcs := []string{"Parallel", "Serial"}
+			one := func(t *testing.T, major int, gc string) {
+				p := crewProgram(major, gc, "oracle=1,slice=1000,crew="+c.crew)
+				p.main, p.args = "Swirl", []string{"1500", "1000", "0"}
+				p.heap, p.limit = "400m", "16MiB"
+				p.opts = append(p.opts, "-Xmn20m")
+				p.flags = append(p.flags, "--sampling", "64KiB")
+				r := helped(t, &p, c.helps, c.name == "wrong")
+				dump, _, _ := heapcam(t, "dump", "--brief", r.recorded(t).dir)
+				if n := strings.Count(dump, "slice gc="); n < 4 {
+					t.Errorf("%d slices", n)
+				}
+			}
+			if c.helps == "yes" {
+				eachPair(t, []int{17, 25}, gcs, one)
+			} else {
+				somePair(t, "helper threads in linear slices "+c.name, []int{17, 25}, gcs, one)
+			}
+		})
+	}
+}
+
 // helped records p. Helper threads wrote what the VM thread would have written; one pause is lost if a cut is wrong.
 // helps: whether ranges that a thread has walked are used; "": if the VM thread is late too.
-func helped(t *testing.T, p *program, helps string, wrong bool) {
+func helped(t *testing.T, p *program, helps string, wrong bool) *running {
 	t.Helper()
 	r := p.start(t)
 	r.finish(t)
@@ -178,6 +213,7 @@ func helped(t *testing.T, p *program, helps string, wrong bool) {
 	if m[3] != "0" || (helps == "yes") != (m[1] != "0") && helps != "" || m[2] == "0" {
 		t.Errorf("%s", m[0])
 	}
+	return r
 }
 
 func crewProgram(major int, gc, probe string) program {

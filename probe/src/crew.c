@@ -1,8 +1,8 @@
 //go:build ignore
 
-// crew.c: crew.h. The VM thread goes up from the first range, the crew down from the last one. Who has a range is in
-// its state: FREE -> MAIN or CREW; CREW -> DONE by the crew, or MAIN by the VM thread, which does not wait. One atomic
-// exchange decides.
+// crew.c: crew.h. The VM thread goes up from the first range, the crew down from the last one; in a slice both go up.
+// Who has a range is in its state: FREE -> MAIN or CREW; CREW -> DONE, or FREE again, by the crew, or MAIN by the VM
+// thread, which does not wait. One atomic exchange decides.
 #include "crew.h"
 
 #include <stdatomic.h>
@@ -32,6 +32,7 @@ static _Atomic uint64_t window;                   // what the crew may take: WIN
 static uint64_t nphase;
 static const struct heapmap *after; // the pause
 static PER_RECORDING _Atomic uint64_t helped; // CPU time of the crew, ns
+static PER_RECORDING _Atomic bool upwards;        // from which end of it
 #define WINDOW(no, lo, hi) ((no) << 48 | (uint64_t)(lo) << 24 | (hi))
 enum { UNITS = (1 << 24) - 1 };
 
@@ -71,6 +72,7 @@ HOT bool list_unit(int lay, int how, struct mate *m, struct unit *u, uint32_t jo
         if (!LIKELY((uint8_t *)g - p > 2 * TOKEN + (int64_t)sizeof *g)) return false;
         if (!LIKELY(--look)) {
             if (!is_wanted(u, job) && opt.crew != TEST_STRAGGLE) return false;
+            if (m->until && now_ns() > m->until) return false;
             look = LOOKS;
         }
         if ((how == GRAVES && is_grave(a)) || (how == MARKS && a < seen && !LIKELY(is_marked(bits, a)))) {
@@ -100,12 +102,13 @@ HOT bool list_unit(int lay, int how, struct mate *m, struct unit *u, uint32_t jo
     return true;
 }
 
-// Takes a range: from the end of the phase downwards.
+// Takes a range: from the end of the phase downwards, or from its begin upwards.
 static struct unit *claim(struct mate *m) {
     for (uint64_t w = atomic_load(&window); (w & UNITS) > (w >> 24 & UNITS);) {
-        if (!atomic_compare_exchange_weak(&window, &w, w - 1)) continue;
+        const bool up = atomic_load_explicit(&upwards, memory_order_relaxed);
+        if (!atomic_compare_exchange_weak(&window, &w, up ? w + (1 << 24) : w - 1)) continue;
         if (w >> 48 != m->phase) m->phase = w >> 48, m->used = 0, m->most = BUFFER; // the VM thread has read the rest
-        struct unit *u = &units[(w & UNITS) - 1];
+        struct unit *u = &units[up ? w >> 24 & UNITS : (w & UNITS) - 1];
         uint32_t none = FREE;
         if (atomic_compare_exchange_strong(&u->state, &none, CREW)) return u;
         w = atomic_load(&window);
@@ -125,6 +128,12 @@ static void walk(struct mate *m, struct unit *u, uint32_t job) {
 #undef ANY
 #undef KNOWN
 #undef ASKED
+}
+
+// A range that was not finished: the VM thread need not think that somebody is at it.
+static void leave_unit(struct unit *u) {
+    uint32_t mine = CREW;
+    (void)atomic_compare_exchange_strong(&u->state, &mine, FREE);
 }
 
 static uint64_t at_least(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -153,7 +162,8 @@ static void help(unsigned who) {
         idle = 0;
         if (opt.crew > TEST_COMPARE && opt.crew != TEST_USE) test_at_work(u->lo & 0xff8, (u - units) % 3 == 0);
         walk(m, u, job);
-        if (u->how < MOVES) continue;
+        leave_unit(u);
+        if (u->how < MOVES && !atomic_load_explicit(&upwards, memory_order_relaxed)) continue;
         m->low = at_least(m->low, (m->used + PAGE - 1) & ~(uint64_t)(PAGE - 1));
         m->high = at_least(m->high, (BUFFER - m->most + PAGE - 1) & ~(uint64_t)(PAGE - 1));
     }
@@ -166,7 +176,7 @@ static void work(unsigned who) {
 }
 
 // Between jobs: what a large listing took is given back, with what a range that was not finished and graves have. Other
-// walks are of each pause, and new pages would take as long as they do: what they needed of late stays.
+// walks and slices are of each pause, and new pages would take as long as they do: what they needed of late stays.
 static void rest(unsigned who) {
     const struct mate *m = &mates[who];
     const uint64_t low = at_least(m->low, KEPT);
@@ -201,6 +211,7 @@ static void compare(void) {
 static const uint64_t worth[CREW_PHASES] = {[CREW_MOVES] = 3 << 20, [CREW_BIRTHS] = 6 << 20, [CREW_LIST] = 8 << 20};
 
 bool crew_call(int of, uint64_t bytes, const struct heapmap *finish) {
+    atomic_store_explicit(&upwards, false, memory_order_relaxed);
     const bool open = atomic_load(&pool_job); // for an earlier phase of this pause
     taken = first = nunits = open ? nunits : 0;
     cmp.u = NULL;
@@ -298,15 +309,19 @@ const struct unit *crew_walked(uint64_t lo, uint64_t hi, bool *again) {
 
 void crew_differs(bool yes) { differ += yes; }
 
+static void to_compare(const struct walker *w, const struct unit *u, const uint64_t *objects, const uint64_t *bytes) {
+    cmp.u = u, cmp.e = w->e, cmp.from = w->e->p;
+    cmp.sum[0] = objects, cmp.sum[1] = bytes;
+    cmp.was[0] = *objects, cmp.was[1] = *bytes;
+}
+
 bool crew_took(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, uint64_t *bytes) {
     compare();
     uint32_t was;
     struct unit *u = take(lo, hi, &was);
     if (!u) return false;
     if (was == DONE && opt.crew == TEST_COMPARE) {
-        cmp.u = u, cmp.e = w->e, cmp.from = w->e->p;
-        cmp.sum[0] = objects, cmp.sum[1] = bytes;
-        cmp.was[0] = *objects, cmp.was[1] = *bytes;
+        to_compare(w, u, objects, bytes);
         return used_units++, false;
     }
     if (was != DONE || !adopt(w, u)) return own_units++, false;
@@ -316,12 +331,84 @@ bool crew_took(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, ui
     return true;
 }
 
+// ---- a slice -------------------------------------------------------------------------------------
+// The VM thread's, who is one of the crew while one of the others is at the range whose turn it is. What it has there
+// is in the stream soon, so little memory is enough.
+static PER_RECORDING struct mate own;
+
+struct slicing {
+    struct walker *w;
+    uint64_t *objects, *bytes;
+    bool *stopped;
+    const struct unit *ahead; // the last one that the VM thread has listed before its turn
+    uint32_t nahead;          // so many since there was a turn
+    uint64_t slowest;         // ns that the VM thread took for one
+};
+
+static void note_pace(struct slicing *x, uint64_t since) { x->slowest = at_least(x->slowest, now_ns() - since); }
+
+// False: it is better to take away the range whose turn it is.
+static bool list_ahead(struct slicing *x) {
+    enum { MOST = 3 };
+    const uint64_t t = now_ns();
+    if (x->nahead == MOST || (list_until && t + x->slowest > list_until)) return false;
+    struct unit *u = claim(&own);
+    if (!u) return false;
+    walk(&own, u, atomic_load(&pool_job));
+    leave_unit(u);
+    x->ahead = u, x->nahead++;
+    note_pace(x, t);
+    return true;
+}
+
+// The range whose turn it is, of which *stopped may leave a part. What is done is only copied, if time has ended, too.
+static uint64_t list_next(struct slicing *x, struct unit *u, bool done) {
+    const uint64_t t = now_ns(), until = list_until;
+    const bool again = done && opt.crew == TEST_COMPARE;
+    const bool theirs = done && !(u->tokens >= own.buffer && u->tokens < own.buffer + KEPT);
+    list_until = 0;
+    const bool copied = done && !again && adopt(x->w, u);
+    list_until = until;
+    *(theirs && (copied || again) ? &used_units : &own_units) += 1;
+    if (copied) {
+        *x->objects += u->objects, *x->bytes += u->bytes;
+        return u->hi;
+    }
+    if (again) to_compare(x->w, u, x->objects, x->bytes);
+    const uint64_t stop = walk_list_part(x->w, u->lo, u->hi, x->objects, x->bytes, x->stopped);
+    if (*x->stopped) cmp.u = NULL;
+    compare();
+    if (stop != u->hi && !*x->stopped && !x->w->e->over)
+        unknown_class("a class word between two objects is unknown", stop);
+    note_pace(x, t);
+    return stop;
+}
+
+uint64_t crew_slice(struct walker *w, uint64_t at, uint64_t *objects, uint64_t *bytes, bool *stopped) {
+    struct slicing x = {.w = w, .objects = objects, .bytes = bytes, .stopped = stopped};
+    atomic_store_explicit(&upwards, true, memory_order_relaxed);
+    crew_start();
+    own.hots = hots, own.until = list_until, own.phase = nphase & 0xffff;
+    for (; taken < nunits && !*stopped && !w->e->over; taken++, x.nahead = 0) {
+        struct unit *u = &units[taken];
+        uint32_t was = atomic_load_explicit(&u->state, memory_order_acquire);
+        if (!x.ahead || u > x.ahead) own.used = 0, own.most = KEPT; // all of it is in the stream
+        while (was == CREW && list_ahead(&x)) was = atomic_load_explicit(&u->state, memory_order_acquire);
+        while (was != DONE && !atomic_compare_exchange_weak(&u->state, &was, MAIN)) {}
+        at = list_next(&x, u, was == DONE);
+    }
+    return at;
+}
+
+void crew_has_listed(uint64_t bytes) { phase_bytes = bytes; }
+
 // ---- begin and end -------------------------------------------------------------------------------
 static bool get_memory(unsigned n) {
     most_units = 3 * (heapmap()->areas() + 2 * STARTS); // of three phases; without regions two spaces are cut at once
     if (most_units > UNITS) most_units = UNITS;
     units = os_sparse(most_units * sizeof *units);
-    bool ok = units;
+    own.buffer = memory_sparse(KEPT);
+    bool ok = units && own.buffer;
     for (unsigned i = 0; i < n; i++) {
         mates[i].buffer = os_sparse(BUFFER);
         mates[i].hots = os_memory(TABLE);

@@ -21,7 +21,7 @@ void crew_end(void); // the control thread, when no pause can come
 void crew_report(void); // a test's
 // Of the option crew, for tests; 0: no crew, 1: as in production.
 enum { TEST_COMPARE = 2, TEST_FAULT, TEST_LATE, TEST_STRAGGLE, TEST_HANG, TEST_DIE, TEST_USE, TEST_TURNS, TEST_WRONG,
-       TEST_SOME };
+       TEST_SOME, TEST_WRONG_SLICE };
 enum { CREW_MOVES, CREW_BIRTHS, CREW_LIST, CREW_PHASES };
 // bytes: of all ranges. finish: of the pause. false: no crew, or not worth it.
 bool crew_call(int of, uint64_t bytes, const struct heapmap *finish);
@@ -35,6 +35,12 @@ bool crew_took(struct walker *w, uint64_t lo, uint64_t hi, uint64_t *objects, ui
 // it. *again: a test wants both, and to hear whether they differ.
 const struct unit *crew_walked(uint64_t lo, uint64_t hi, bool *again);
 void crew_differs(bool yes);
+// A listing that ends when its time is over (list_until): in place of crew_start and crew_took, behind crew_add of
+// ranges that follow each other from `at` on. The crew and the VM thread go up, so that what is listed is one range.
+// Returns where it ends: inside of one of them if *stopped, as of walk_list_part. One that does not end at an object
+// leaves the guard.
+uint64_t crew_slice(struct walker *w, uint64_t at, uint64_t *objects, uint64_t *bytes, bool *stopped);
+void crew_has_listed(uint64_t bytes); // a test's: in place of the bytes of crew_call
 bool crew_is_called(void); // and some ranges have not been asked for
 void crew_stop(void);
 

@@ -45,6 +45,7 @@ struct mate {
     uint64_t most;      // below this nothing of its end is used; of this phase
     uint64_t low, high; // bytes at its beginning and its end that stay between jobs
     uint64_t phase;
+    uint64_t until; // now_ns() at which it stops; 0: never
     uint32_t job;
     struct hot *hots;
     struct crow *rows; // of the range at work, by type and age

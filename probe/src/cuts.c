@@ -25,7 +25,10 @@ static void cut(int space, const struct area *at, bool settled) {
     if (opt.crew == TEST_WRONG && c->n) c->at[0] += 8;
 }
 
-void cuts_amid(bool yes) { amid = yes; }
+void cuts_amid(bool yes) {
+    distrusted |= amid && yes; // stops of the agent have no cuts_at_start
+    amid = yes;
+}
 
 void cuts_at_start(const struct heapmap *start, int depth) {
     nholes = 0;
@@ -51,4 +54,10 @@ void cuts_for_listing(const struct heapmap *finish, bool with_eden) {
     if (!can_cut()) return;
     if (!with_eden || !vm_has_unformatted_survivors()) cut(FROM, &finish->area[FROM], true);
     cut(OLD, &finish->area[OLD], true);
+}
+
+void cuts_for_slice(uint64_t lo, uint64_t hi) {
+    struct cuts *c = &heap_cuts[OLD];
+    cut(OLD, &(struct area){.bottom = lo, .top = hi}, true);
+    if (opt.crew == TEST_WRONG_SLICE && c->n) c->at[c->n / 4] += 8;
 }

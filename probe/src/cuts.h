@@ -11,6 +11,7 @@
 void cuts_at_start(const struct heapmap *start, int depth); // also finds the holes in eden
 void cuts_for_births(const struct heapmaps *m, bool evac);
 void cuts_for_listing(const struct heapmap *finish, bool with_eden); // behind samples_resolve
+void cuts_for_slice(uint64_t lo, uint64_t hi); // a part of old space
 // Parts are being walked. Where that does not come to its end, a part may have ended inside of an object: no space is
 // cut any more.
 void cuts_amid(bool yes);

@@ -2,9 +2,14 @@
 
 // ramp_linear.c: ramp_parts.h for Serial and Parallel: old space is listed from its bottom on, and may be divided at
 // any object.
+#include "budget.h"
+#include "crew.h"
+#include "cuts.h"
 #include "guard.h"
 #include "heapcam_abi.h"
+#include "heapwalk.h"
 #include "marks.h"
+#include "os.h"
 #include "ramp_parts.h"
 #include "recording.h"
 
@@ -97,8 +102,33 @@ static void put_pending(struct ranges *r, const struct heapmap *m) {
     if (next.young) ranges_add(r, m->area[FROM].bottom, m->area[FROM].top);
 }
 
-static void list_old(struct enc *e, struct walker *w, struct heapmap *m, struct part *p) {
-    uint64_t lo = next.at, stop = walk_list_part(w, lo, next.top, &p->objects, &p->bytes, &p->stopped);
+// Twice what the VM thread is expected to list in this slice.
+static uint64_t expected_end(uint64_t until) {
+    const uint64_t most = 1ull << 40, t = now_ns(), left = until > t ? until - t : 0;
+    const uint64_t bytes = 2 * (((left < most ? left : most) << 20) / (budget_guess(1 << 20) + 1));
+    return bytes < next.top - next.at ? next.at + bytes : next.top;
+}
+
+// With the crew, between objects that were sampled. Returns where that ends.
+static uint64_t list_parts(struct walker *w, const struct slice *s, struct part *p) {
+    const struct cuts *c = &heap_cuts[OLD];
+    uint64_t lo = next.at, stop = lo;
+    cuts_amid(true);
+    cuts_for_slice(lo, expected_end(s->until));
+    if (c->n && crew_call(CREW_LIST, c->at[c->n - 1] - lo, &s->maps->finish)) {
+        for (uint32_t i = 0; i < c->n; lo = c->at[i++]) crew_add(lo, c->at[i]);
+        stop = crew_slice(w, next.at, &p->objects, &p->bytes, &p->stopped);
+    }
+    cuts_amid(false);
+    return stop;
+}
+
+static void list_old(struct enc *e, struct walker *w, const struct slice *s, struct part *p) {
+    struct heapmap *m = &s->maps->finish;
+    uint64_t lo = next.at, stop = list_parts(w, s, p);
+    if (!p->stopped && !e->over) stop = walk_list_part(w, stop, next.top, &p->objects, &p->bytes, &p->stopped);
+    crew_has_listed(stop - lo);
+    crew_stop();
     if (stop != next.top && !p->stopped && !e->over) {
         if (next.top != m->area[OLD].top) unknown_class("a class word in old space is unknown", stop);
         m->area[OLD].top = stop; // granted in this pause: born in the next
@@ -147,7 +177,7 @@ static void list(struct enc *e, const struct slice *s, struct part *p) {
     list_until = s->until;
     uint8_t *at = blob_begin(e, HC_EV_LIST);
     struct walker w = walker_on(e, NULL);
-    if (next.at < next.top) list_old(e, &w, m, p);
+    if (next.at < next.top) list_old(e, &w, s, p);
     bool all = next.at == next.top && !p->stopped;
     if (young && !next.young_counted && all && !next.holes) list_young(e, &w, from, p);
     blob_end(e, at);
