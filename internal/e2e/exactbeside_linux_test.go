@@ -11,8 +11,8 @@ import (
 	"github.com/heapcam/heapcam/internal/tiers"
 )
 
-// besides are programs and JVM options that exact sites have to live with. sites: which method allocates the arrays of a
-// length. prepare gives the options of the JVM; classes are compiled to dir.
+// besides are programs and JVM options that exact sites have to live with. prepare compiles to dir and gives the
+// options of the JVM.
 var besides = []struct {
 	name, main string
 	major      int
@@ -31,7 +31,8 @@ var besides = []struct {
 	{"another agent", "beside.Beside", 17, "G1", func(t *testing.T, home, dir string) []string {
 		opts := besideJava(t, home, dir)
 		manifest := filepath.Join(dir, "manifest")
-		if err := os.WriteFile(manifest, []byte("Premain-Class: Hook\nCan-Retransform-Classes: true\n"), 0o600); err != nil {
+		text := []byte("Premain-Class: Hook\nCan-Retransform-Classes: true\n")
+		if err := os.WriteFile(manifest, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		jar := filepath.Join(dir, "hook.jar")
