@@ -39,6 +39,13 @@ HOT void dest_set(uint64_t *bits, uint64_t dw, uint64_t n) {
     if (n) bits[++i] |= (1ull << n) - 1;
 }
 
+HOT void dest_set_lanes(uint64_t *bits, struct lanes *l) { // what they have seen last
+    for (int i = 0; i < 4; i++) {
+        const struct run left = lane_ends(l, i);
+        if (left.n) dest_set(bits, left.dw, left.n);
+    }
+}
+
 HOT bool dest_has(const uint64_t *bits, uint64_t dw) { return bits[dw >> 6] >> (dw & 63) & 1; }
 
 // The length of the run of bits that begins at dw, which is cleared: at most most. Where a region is full to its end,
@@ -130,10 +137,7 @@ HOT bool moves(int lay, int source, struct walker *w, uint64_t lo, uint64_t hi, 
         }
         a += bytes;
     }
-    for (int i = 0; i < 4; i++) {
-        left = lane_ends(&w->lanes, i);
-        if (left.n) dest_set(bits, left.dw, left.n);
-    }
+    dest_set_lanes(bits, &w->lanes);
     if (!e->over) e->p = p;
     w->prev_dst = prev_dst;
     ndest += words - 1;
