@@ -58,7 +58,7 @@ test: build ## the short tests (about nine minutes on 2 cores); HEAPCAM_GATE=1: 
 	@tools/test
 
 test-full: build ## all tests, the numbers that the documentation names (three hours; resumable; PACKAGES= selects)
-	@tools/setup jdk-17 chromium jq prometheus curl zip lintian visualvm podman runc systemd-nspawn:systemd-container attr versitygw libchdb clickhouse
+	@tools/setup jdk-17 chromium jq prometheus curl zip lintian visualvm podman runc systemd-nspawn:systemd-container attr versitygw libchdb clickhouse kotlinc:kotlin scalac:scala groovyc:groovy
 	@$(GO) run ./tools/test-full $(PACKAGES)
 
 check-tables: ## compare the exported tables of every JDK with what the probe reads, without starting a JVM (root)

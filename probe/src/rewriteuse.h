@@ -25,7 +25,7 @@ bool uses_look(struct uses *u, const struct file *f, const uint8_t *code, size_t
                uint32_t n);
 void uses_free(struct uses *u);
 void uses_method(struct uses *u, uint32_t flags, struct text name);
-// Goes through the code, one instruction after the other, as often as one likes.
+// Before each pass through the code, which calls use_before for one instruction after the other.
 void uses_restart(struct uses *u);
 // Writes what goes before the instruction at i, of len bytes: how many bytes; 0: nothing.
 size_t use_before(struct uses *u, size_t i, size_t len, uint8_t to[USE_MOST]);

@@ -47,7 +47,7 @@ static PER_RECORDING struct find {
     uint64_t dw, found;
 } *finds;
 static PER_RECORDING uint32_t nfinds;
-enum { MOST_FINDS = 1 << 22, SOME_FINDS = 1 << 16 }; // SOME: their memory stays
+enum { MOST_FINDS = 1 << 22, SOME_FINDS = 1 << 18 }; // SOME: their memory stays, 4 MiB
 static PER_RECORDING bool walked, lost; // lost: a pause was not walked, so what is outside of eden has no site
 static PER_RECORDING uint32_t number; // of the phase
 static PER_RECORDING _Atomic uint64_t marked, mistyped;

@@ -1,6 +1,6 @@
 import java.util.*;
 
-/** Two threads, N rounds each: boxed numbers go through a list, a sorted map and a queue of entries. */
+/** Two threads, N rounds each: boxed numbers go through a list, a queue of entries and a map of sums. */
 public class Driver {
     static final int COUNT = 40000;
 
