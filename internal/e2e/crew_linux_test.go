@@ -177,7 +177,7 @@ func TestHelperThreadsLinearSlices(t *testing.T) {
 			one := func(t *testing.T, major int, gc string) {
 				p := crewProgram(major, gc, "oracle=1,slice=1000,crew="+c.crew)
 				p.main, p.args = "Swirl", []string{"1500", "1000", "0"}
-				p.heap, p.limit = "400m", "16MiB"
+				p.heap, p.limit = "400m", "8MiB" // several files, so that every pair has more than ten slices
 				p.opts = append(p.opts, "-Xmn20m")
 				p.flags = append(p.flags, "--sampling", "64KiB")
 				r := helped(t, &p, c.helps, c.name == "wrong")

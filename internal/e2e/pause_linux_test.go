@@ -82,13 +82,18 @@ func TestPause(t *testing.T) {
 		}
 		verb("resume", "--all")
 		still("the host's switch, resumed")
+		const switched = "paused: recording is switched off"
+		dir := find(r.pid()).Dir
+		await(t, "the trace shows the host's switch", func() bool {
+			out, _, _ := heapcam(t, "dump", "--brief", dir)
+			return strings.Contains(out, switched)
+		})
 		d.kill() // the probe knows the switch by itself
 		if err := os.Remove(off); err != nil {
 			t.Fatal(err)
 		}
 		d.start(t)
 		records("without the switch")
-		dir := find(r.pid()).Dir
 		d.stop(t)
 
 		// Without an agent the probe heeds the switch alone.
@@ -106,7 +111,7 @@ func TestPause(t *testing.T) {
 		d.stop(t)
 		verify(t, dir, 3)
 		out, _, _ := heapcam(t, "dump", "--brief", dir)
-		for _, s := range []string{"paused: requested by", "paused: recording is switched off", "recording resumed"} {
+		for _, s := range []string{"paused: requested by", switched, "recording resumed"} {
 			if !strings.Contains(out, s) {
 				t.Errorf("the trace does not show it: %s", s)
 			}
