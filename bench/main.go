@@ -4,9 +4,10 @@
 // pair that shows what the machine's own noise is), "survivors" and "full", "jfr" (Flight Recorder with its settings
 // "profile") and "async" (async-profiler, which has to be installed); interleaved forwards and backwards (ABBA), so
 // that a slow drift of the machine hits all alike. "-configs" selects others: "samples" (survivors, with a sampling
-// interval that stays at 512 KiB) and "exact" and "hash" (depth full with exact sites). Each run is one line of the
-// results file. Runs that are there already are not repeated, so an interrupted measurement continues; nothing is ever
-// removed. "-table" renders the file as Markdown.
+// interval that stays at 512 KiB), "exact" and "hash" (depth full with exact sites), "drag" and "dragall" (survivors,
+// with the drag of the application or of all classes). Each run is one line of the results file. Runs that are there
+// already are not repeated, so an interrupted measurement continues; nothing is ever removed. "-table" renders the file
+// as Markdown.
 //
 // What is measured: wall time of the JVM; user+system CPU of the JVM by wait4, through a small wrapper that is the
 // JVM's parent; CPU of everything, and by difference the recorder's; the pauses that the JVM logs; the probe's own
@@ -91,6 +92,8 @@ var recorded = map[string][]string{
 	"samples":   {"--depth", "survivors", "--sampling", "512KiB"},
 	"exact":     {"--sites", "exact"},
 	"hash":      {"--sites", "hash"},
+	"drag":      {"--depth", "survivors", "--drag", "app"},
+	"dragall":   {"--depth", "survivors", "--drag", "all"},
 }
 
 // others are the recorders that heapcam is compared with, and the JVM's options for them. %s is a new file.

@@ -51,6 +51,7 @@ type Lives struct {
 	drags   []dragOf
 	symbols *heap.Symbols
 	scope   []string // beginnings of classes; nil: the application
+	all     bool     // all classes, the JDK's too
 	end     uint64   // ns, of the last collection
 	begin   uint64
 	// Estimates of bytes: of all samples, and of those that survived and were not followed.
@@ -81,6 +82,7 @@ func Read(r heap.Reader) (*Lives, error) {
 		b.uses = append(b.uses[:0], e.Uses...)
 		b.pauses = append(b.pauses, pause{e.Pause.Start, e.Pause.Kind == trace.PauseFull})
 		seen = seen || len(e.Uses) > 0 || e.UseScope != ""
+		b.out.all = b.out.all || e.UseScope == "all"
 		if e.UseScope != "" && e.UseScope != "app" {
 			b.out.scope = strings.Split(e.UseScope, "+")
 		}
@@ -201,8 +203,8 @@ func (b *reader) finish() {
 // notes them.
 func (t *Lives) inside(frame uint64) bool {
 	stack := sites.Stack(t.symbols, frame, 1)
-	if len(stack) == 0 {
-		return false
+	if len(stack) == 0 || t.all {
+		return t.all
 	}
 	for _, p := range t.scope {
 		if rest, ok := strings.CutPrefix(stack[0].Class, p); ok &&

@@ -24,8 +24,9 @@ func newDragCmd() *cobra.Command {
 		Long: `Use it to find objects that the program holds although it no longer uses them.
 
 Drag is the size of an object times the time between its last use and its death. It needs a recording of
-heapcam run --drag, which notes when sampled objects are used. All figures are estimates from samples. The intervals
-include that a death is known only between two collections. ` + fileHelp,
+heapcam run --drag, which notes when sampled objects are used: with app by code of the application, with all also by
+code of the JDK. All figures are estimates from samples. The intervals include that a death is known only between two
+collections. ` + fileHelp,
 		Example: `  heapcam run --drag app -- java -XX:+UseParallelGC -jar app.jar
   heapcam drag --by site incident.heapcam`,
 		Args: exactly(1, readingArg),

@@ -68,7 +68,8 @@ with -XX:ArchiveClassesAtExit) does not start with an agent. heapcam runs such a
 	c.Flags().BoolVar(&o.freeze, "freeze-on-failure", false,
 		"Keep the recording as an incident if COMMAND ends with a status other than 0.")
 	c.Flags().StringVar(&o.drag, "drag", "", "Packages whose bytecode is changed so that it notes when objects are "+
-		"used, for heapcam drag (experimental): com.example,org.other, or app for all of the application.")
+		"used, for heapcam drag (experimental). Examples: com.example,org.other; app for all of the application; "+
+		"all for the JDK, too.")
 	exitsWith(c, "any other", "The exit code of COMMAND.")
 	exitsWith(c, "125", "heapcam itself failed.")
 	exitsWith(c, "126", "COMMAND is not executable.")
@@ -87,8 +88,8 @@ func (o *runOptions) setDrag() error {
 	case o.drag == "":
 		return nil
 	case !packages.MatchString(o.drag) || len(o.drag) > mostPackages:
-		return usage("--drag %s: it must be app, or packages like com.example,org.other of at most %d bytes", o.drag,
-			mostPackages)
+		return usage("--drag %s: it must be app, all, or packages like com.example,org.other of at most %d bytes",
+			o.drag, mostPackages)
 	case o.rec.exact():
 		return usage("--drag cannot be combined with --sites %s", o.rec.sites)
 	}

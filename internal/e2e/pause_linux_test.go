@@ -69,7 +69,6 @@ func TestPause(t *testing.T) {
 		still("pause, another agent")
 		verb("resume", "--all")
 		records("resume")
-
 		if err := os.WriteFile(off, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +94,6 @@ func TestPause(t *testing.T) {
 		d.start(t)
 		records("without the switch")
 		d.stop(t)
-
 		// Without an agent the probe heeds the switch alone.
 		if err := os.WriteFile(off, nil, 0o600); err != nil {
 			t.Fatal(err)

@@ -110,7 +110,7 @@ static uint64_t key_of_class(JNIEnv *jni, jclass k) {
 // ---- loading anew --------------------------------------------------------------------------------
 // Classes that are loaded in one stop of the JVM, which takes about as long for one as for all of these; references
 // that JNI has room for, as many as HotSpot takes.
-enum { BATCH = 512, MOST_REFERENCES = 4096 };
+enum { BATCH = 512, MOST_REFERENCES = 4096, KEPT_OF_CLASS = 12 << 10 };
 
 static bool may_be_changed(jclass k) {
     jboolean may = JNI_FALSE, array = JNI_TRUE;
@@ -119,8 +119,18 @@ static bool may_be_changed(jclass k) {
            may && !(*jvmti)->GetClassStatus(jvmti, k, &status) && status & JVMTI_CLASS_STATUS_PREPARED;
 }
 
-static bool wanted(JNIEnv *jni, jclass k, bool back) {
-    if (!may_be_changed(k)) return false;
+static bool is_one(jclass k, changed_may *may) {
+    char *name = NULL;
+    if (!may) return true;
+    if ((*jvmti)->GetClassSignature(jvmti, k, &name, NULL)) return false;
+    const size_t n = strlen(name);
+    const bool ok = n > 2 && may(name + 1, n - 2);
+    (*jvmti)->Deallocate(jvmti, (unsigned char *)name);
+    return ok;
+}
+
+static bool wanted(JNIEnv *jni, jclass k, bool back, changed_may *may) {
+    if (!may_be_changed(k) || !is_one(k, may)) return false;
     const uint64_t key = key_of_class(jni, k);
     const enum state s = state_of(key);
     if (!back) return s != STAYS;
@@ -141,17 +151,17 @@ void changed_show(void) {
     if (!atomic_load(&gave_up)) ring_exchange();
 }
 
-uint64_t changed_classes(JNIEnv *jni) {
+uint64_t changed_memory(JNIEnv *jni) {
     jclass *all = NULL;
     jint n = 0;
     if ((*jni)->PushLocalFrame(jni, MOST_REFERENCES)) return (*jni)->ExceptionClear(jni), 0;
     if ((*jvmti)->GetLoadedClasses(jvmti, &n, &all)) n = 0, all = NULL;
     (*jni)->PopLocalFrame(jni, NULL);
     (*jvmti)->Deallocate(jvmti, (unsigned char *)all);
-    return (uint64_t)n;
+    return (uint64_t)n * KEPT_OF_CLASS;
 }
 
-static uint64_t load_wanted(JNIEnv *jni, bool back) {
+static uint64_t load_wanted(JNIEnv *jni, bool back, changed_may *may) {
     uint64_t refused = 0;
     jclass *all = NULL;
     jint n = 0, k = 0;
@@ -159,7 +169,7 @@ static uint64_t load_wanted(JNIEnv *jni, bool back) {
     if (!framed) (*jni)->ExceptionClear(jni);
     if ((*jvmti)->GetLoadedClasses(jvmti, &n, &all)) n = 0, all = NULL;
     for (jint i = 0; i < n; i++) {
-        if (!wanted(jni, all[i], back)) continue;
+        if (!wanted(jni, all[i], back, may)) continue;
         const jclass one = all[i];
         all[i] = all[k], all[k++] = one;
     }
@@ -175,5 +185,5 @@ static uint64_t load_wanted(JNIEnv *jni, bool back) {
     return refused;
 }
 
-uint64_t changed_ask(JNIEnv *jni) { return load_wanted(jni, false); }
-uint64_t changed_give_back(JNIEnv *jni) { return load_wanted(jni, true); }
+uint64_t changed_ask(JNIEnv *jni, changed_may *may) { return load_wanted(jni, false, may); }
+uint64_t changed_give_back(JNIEnv *jni) { return load_wanted(jni, true, NULL); }

@@ -14,9 +14,10 @@ void changed_begin(void); // a recording begins: makes room
 void changed_note(jvmtiEnv *env, jobject loader, const char *name, bool change);
 // The JVM loads anew what may have something to change, or what was changed and is to be as it was. Both give how many
 // classes the JVM refused. The second is for the control thread.
-uint64_t changed_classes(JNIEnv *jni); // how many are loaded
-uint64_t changed_ask(JNIEnv *jni);
+typedef bool changed_may(const char *name, size_t n); // NULL: all may
+uint64_t changed_ask(JNIEnv *jni, changed_may *may);
 uint64_t changed_give_back(JNIEnv *jni);
+uint64_t changed_memory(JNIEnv *jni); // bytes that HotSpot keeps if all loaded classes are changed
 void changed_show(void); // that the recording's end goes on. The control thread
 
 #endif

@@ -22,7 +22,8 @@
 #define HELPER "java/lang/HeapcamDrag"
 static PER_RECORDING _Atomic bool on;
 static PER_RECORDING jobject platform; // the platform class loader; written before `on`
-static PER_RECORDING _Atomic uint64_t classes, odd, uses, methods, refused, unseen, cpu;
+static PER_RECORDING _Atomic uint64_t classes, odd, uses, methods, refused, others, unseen, cpu;
+static PER_RECORDING uint64_t failed; // classes that the JVM did not load anew
 
 // ---- scope ---------------------------------------------------------------------------------------
 static bool begins(struct text t, const char *s, size_t n) {
@@ -39,8 +40,20 @@ static bool of_jdk(struct text name) {
     return false;
 }
 
+static bool all(void) { return !strcmp(opt.drag, "all"); }
+
+// Classes that stay as they are: what the helper calls, and what HotSpot treats in ways of its own.
+static bool never(struct text name) {
+    static const char *const which[] = {HELPER, "java/lang/Object", "java/lang/invoke/", "jdk/internal/misc/Unsafe",
+                                        "jdk/internal/vm/"};
+    for (size_t i = 0; i < sizeof which / sizeof *which; i++)
+        if (begins(name, which[i], strlen(which[i]))) return true;
+    return false;
+}
+
 // Whether a package of the option has the class. Of a class that only code names, the loader is not known.
 static bool chosen(struct text name) {
+    if (all()) return !never(name);
     if (!strcmp(opt.drag, "app")) return !of_jdk(name);
     for (const char *p = opt.drag; *p;) {
         const size_t n = strcspn(p, "+");
@@ -51,14 +64,17 @@ static bool chosen(struct text name) {
     return false;
 }
 
+// Methods of java.lang are often native, or an instruction for the compilers: they cannot check their receiver.
 static bool outside(void *arg, struct text name) {
     (void)arg;
-    return !chosen(name);
+    return !chosen(name) || (all() && (begins(name, "java/lang/", 10) || begins(name, "[", 1)));
 }
 
+static bool may(const char *name, size_t n) { return chosen((struct text){(const uint8_t *)name, n}); }
+
 static bool is_inside(JNIEnv *jni, jobject loader, const char *name) {
-    return loader && !(*jni)->IsSameObject(jni, loader, platform) && name &&
-           chosen((struct text){(const uint8_t *)name, strlen(name)});
+    return name && may(name, strlen(name)) &&
+           (all() || (loader && !(*jni)->IsSameObject(jni, loader, platform)));
 }
 
 // ---- classes -------------------------------------------------------------------------------------
@@ -67,6 +83,7 @@ void JNICALL drag_class(jvmtiEnv *env, JNIEnv *jni, jclass redefined, jobject lo
     (void)redefined, (void)domain;
     if (!atomic_load_explicit(&on, memory_order_acquire) || n <= 0 || !is_inside(jni, loader, name) || !enter()) return;
     if (!loader_finds(env, jni, loader)) {
+        atomic_fetch_add(&others, 1);
         leave();
         return;
     }
@@ -84,6 +101,8 @@ void JNICALL drag_class(jvmtiEnv *env, JNIEnv *jni, jclass redefined, jobject lo
             atomic_fetch_add(&classes, 1);
         }
         free(out);
+    } else if (all()) {
+        changed_note(env, loader, name, false);
     }
     if (is_odd) atomic_fetch_add(&odd, 1);
     atomic_fetch_add(&uses, w.sites);
@@ -112,14 +131,18 @@ static const char *begin(JNIEnv *jni) {
 #endif
     if (opt.exact) return "not together with exact sites";
     // Elsewhere the upper bits of headers may mean something.
-    if (vm.major != 17) return "only for JDK 17";
+    if ((vm.major != 17 && vm.major != 25) || vm.compact_headers)
+        return "only for JDK 17 and 25, without compact headers";
     if (vm.collector != HC_COLLECTOR_SERIAL && vm.collector != HC_COLLECTOR_PARALLEL)
         return "only with the Serial and Parallel collectors";
     if (vm.max_metaspace < 1ull << 48)
         return "-XX:MaxMetaspaceSize is set, and classes that are changed need more of it: start the JVM without it";
     struct uses_place at;
     if (!uses_init(&at.clock, &at.table)) return "not enough memory";
+    if (all() && os_memory_left() < changed_memory(jni))
+        return "12 KiB for each loaded class do not fit into the memory that is left";
     if (!loaders_begin(jni)) return "the JDK does not show how its class loaders work";
+    if (has_security_manager(jni)) return "the program has a security manager";
     if (!find_platform(jni)) return "the JVM does not give its platform class loader";
     if (!draghelper_define(jni, HELPER, &at)) return "the helper class could not be defined";
     return NULL;
@@ -135,8 +158,9 @@ void drag_begin(JNIEnv *jni) {
     changed_begin();
     uses_switch(true);
     atomic_store(&on, true);
-    // What is loaded already stays as it is: the JDK, and what other agents brought.
-    jvmti_event(JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook");
+    // But for `all`, what is loaded already stays as it is: the JDK, and what other agents brought.
+    if (jvmti_event(JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook") && all())
+        failed = changed_ask(jni, may);
 }
 
 void drag_end(JNIEnv *jni) {
@@ -154,4 +178,8 @@ void drag_report(void) {
              (unsigned long long)classes, (unsigned long long)uses, (unsigned long long)methods,
              (unsigned long long)refused, (unsigned long long)odd, (unsigned long long)cpu / 1000000,
              (unsigned long long)unseen, (unsigned long long)uses_followed(), (unsigned long long)uses_blind());
+    if (others + failed)
+        log_line("drag: uses in %llu classes are not seen: the loaders of %llu load classes in ways of their own, and "
+                 "the JVM refused %llu",
+                 (unsigned long long)(others + failed), (unsigned long long)others, (unsigned long long)failed);
 }

@@ -1,5 +1,5 @@
-// drag.h: the option drag: calls before each use of an object in the bytecode of the application, which note when
-// sampled objects were used last (uses.h).
+// drag.h: the option drag: calls before each use of an object in the bytecode of the application or of all
+// classes, which note when sampled objects were used last (uses.h).
 #ifndef HEAPCAM_DRAG_H
 #define HEAPCAM_DRAG_H
 

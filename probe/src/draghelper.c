@@ -12,12 +12,15 @@
 //   }
 //   static void held(Object o) { // which this thread has locked, so that what the header points at stays
 //     long mark = U.getLong(o, 0);
+//     if (mark == 0) return; // another thread makes a monitor of the lock
 //     if ((mark & 1) == 0) mark = U.getLong(null, mark & ~3);
 //     note(mark);
 //   }
 //
-// All are inlined whatever their callers are (ForceInline), and do not count for how much the compilers inline. They
-// know the header of an object that they need not allocate, so such objects cost nothing.
+// Since JDK 25 a lock leaves the upper bits where they are, and the header need not point at anything that keeps them:
+// there `held` notes the header as it is. All are inlined whatever their callers are (ForceInline), and do not count
+// for how much the compilers inline. They know the header of an object that they need not allocate, so such objects
+// cost nothing.
 #include "draghelper.h"
 
 #include <stdlib.h>
@@ -25,6 +28,7 @@
 
 #include "classmake.h"
 #include "uses.h"
+#include "vmstructs.h"
 
 enum {
     ACONST_NULL = 1, LCONST_0 = 9, LCONST_1 = 10, BIPUSH = 16, LDC2_W = 20, LLOAD_0 = 30, LLOAD_1, ALOAD_0 = 42,
@@ -60,7 +64,13 @@ static void write_note(struct body *b, const struct refs *r) {
 
 static void write_held(struct body *b, const struct refs *r) {
     load_mark(b, r);
+    if (vm.major >= 25) {
+        op(b, INVOKESTATIC, r->note);
+        body_end(b, RETURN);
+        return;
+    }
     w1(&b->o, LSTORE_1);
+    w1(&b->o, LLOAD_1), w1(&b->o, LCONST_0), w1(&b->o, LCMP), leave_if(b, IFEQ);
     w1(&b->o, LLOAD_1), w1(&b->o, LCONST_1), w1(&b->o, LAND), w1(&b->o, L2I);
     const size_t skip = b->o.n;
     op(b, IFNE, 0);

@@ -221,7 +221,7 @@ static void put_epoch(struct finish *f) {
         if (f->flags & HC_PF_EXACT) ramp_emptied(&maps, kind_evacuates(f->kind));
     }
     look_at_eden(f);
-    if (f->to_ring) samples_resolve(&f->e, &maps.finish, f->kind == HC_PAUSE_FULL);
+    if (f->to_ring) samples_resolve(&f->e, &maps.finish, f->kind == HC_PAUSE_FULL || pause_missed());
     newer |= census_put(&f->e);
     if (!f->e.over && shadow_format(newer)) f->block[HC_BLOCK_OFF_VERSION] = shadow_format(newer);
     f->before_pause = f->e;

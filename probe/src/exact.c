@@ -24,7 +24,7 @@
 
 #define HELPER "java/lang/HeapcamSites"
 // Each recording costs native memory that HotSpot keeps: old versions of classes, and code that was compiled anew.
-enum { MOST_RECORDINGS = 8, KEPT_OF_CLASS = 12 << 10 };
+enum { MOST_RECORDINGS = 8 };
 static uint32_t recordings;
 static bool defined; // stays, as do the tables that the helper knows
 static PER_RECORDING _Atomic bool on, beginning;
@@ -132,11 +132,11 @@ static const char *begin(JNIEnv *jni) {
     if (vm.max_metaspace < 1ull << 48)
         return "-XX:MaxMetaspaceSize is set, and classes that are changed need more of it: start the JVM without it";
     const uint64_t used = heap_in_use(jni), later = vm.max_heap > used ? vm.max_heap - used : 0;
-    const uint64_t kept = KEPT_OF_CLASS * changed_classes(jni);
-    if (os_memory_left() < later + vm.max_heap / 2 + kept)
+    if (os_memory_left() < later + vm.max_heap / 2 + changed_memory(jni))
         return "the largest heap, half of it more, and 12 KiB for each loaded class do not fit into the memory that is "
                "left";
     if (!loaders_begin(jni)) return "the JDK does not show how its class loaders work";
+    if (has_security_manager(jni)) return "the program has a security manager";
     struct shadow_place at;
     if (!shadow_init(&at)) return "not enough memory";
     if (opt.hash && !stamps_init()) return "this JDK does not say where its identity hashes are, or not enough memory";
@@ -160,7 +160,7 @@ void exact_begin(JNIEnv *jni) {
     (void)shadow_switch(true);
     atomic_store(&on, true);
     if (jvmti_event(JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, "ClassFileLoadHook"))
-        classes_failed += changed_ask(jni);
+        classes_failed += changed_ask(jni, NULL);
 }
 
 static void JNICALL begin_thread(jvmtiEnv *env, JNIEnv *jni, void *arg) {

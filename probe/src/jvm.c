@@ -163,6 +163,18 @@ bool loaders_begin(JNIEnv *jni) {
     return lock_map != NULL;
 }
 
+bool has_security_manager(JNIEnv *jni) {
+    jclass k = (*jni)->FindClass(jni, "java/lang/System");
+    jmethodID m =
+        k ? (*jni)->GetStaticMethodID(jni, k, "getSecurityManager", "()Ljava/lang/SecurityManager;") : NULL;
+    jobject o = m ? (*jni)->CallStaticObjectMethod(jni, k, m) : NULL;
+    const bool has = o != NULL;
+    (*jni)->ExceptionClear(jni);
+    (*jni)->DeleteLocalRef(jni, o);
+    (*jni)->DeleteLocalRef(jni, k);
+    return has;
+}
+
 // Loaders of frameworks that ask for classes of java.* where the JDK's do.
 static bool is_known(jvmtiEnv *env, jclass k) {
     static const char *const names[] = {"Lorg/springframework/boot/loader/", "Lorg/apache/catalina/loader/",

@@ -29,6 +29,8 @@ bool retransform_capabilities(void);
 // loader and its parents delegate as those of the JDK do, and hold no lock of the loader. loaders_begin comes first;
 // false: the JDK does not show it.
 bool loaders_begin(JNIEnv *jni);
+// A security manager is asked while the JVM looks for the helper, and its own code may need the helper for the answer.
+bool has_security_manager(JNIEnv *jni);
 bool loader_finds(jvmtiEnv *env, JNIEnv *jni, jobject loader);
 
 #endif

@@ -74,7 +74,8 @@ void uses_free(struct uses *u) { free(u->target), free(u->vars); }
 
 void uses_method(struct uses *u, uint32_t flags, struct text name) {
     u->constructor = is(name, "<init>"); // a field may be stored before the object is one
-    u->entry = !(flags & ACC_STATIC) && !u->constructor;
+    // HotSpot leaves out an empty finalizer, so that must stay empty.
+    u->entry = !(flags & ACC_STATIC) && !u->constructor && !is(name, "finalize");
     u->held = (flags & ACC_SYNCHRONIZED) != 0;
 }
 

@@ -1,6 +1,6 @@
 // uses.h: when objects were used last. The probe follows sampled objects: it writes a number into the upper bits of an
-// object's header, which JDK 17 leaves zero. Code that `drag` has put into classes stores the time at that number. The
-// table outlives recordings, since that code may still run.
+// object's header, which JDK 17 and 25 leave zero. Code that `drag` has put into classes stores the time at that
+// number. The table outlives recordings, since that code may still run.
 #ifndef HEAPCAM_USES_H
 #define HEAPCAM_USES_H
 
