@@ -25,8 +25,9 @@ func newDragCmd() *cobra.Command {
 
 Drag is the size of an object times the time between its last use and its death. It needs a recording of
 heapcam run --drag, which notes when sampled objects are used: with app by code of the application, with all also by
-code of the JDK. All figures are estimates from samples. The intervals include that a death is known only between two
-collections. ` + fileHelp,
+code of the JDK. Uses by native code, by reflection, and by methods that compilers replace are not seen: with all,
+bytes of strings may seem unused. All figures are estimates from samples. The intervals include that a death is known
+only between two collections. ` + fileHelp,
 		Example: `  heapcam run --drag app -- java -XX:+UseParallelGC -jar app.jar
   heapcam drag --by site incident.heapcam`,
 		Args: exactly(1, readingArg),

@@ -28,7 +28,7 @@ func TestUnloadBeside(t *testing.T) {
 		}
 		least, remarks := probeBeside(t, rec.dir, "remark", 1<<20)
 		t.Logf("%d remarks; of one the probe took %.2f times as long as the JVM", remarks, least)
-		if remarks < 3 || least > 0.8 { // walks took 1.6 to 20 times as long
+		if remarks == 0 || least > 0.8 { // walks took 1.6 to 20 times as long; a busy machine makes few remarks
 			t.Errorf("%d remarks; of each the probe took at least %.2f times as long as the JVM", remarks, least)
 		}
 	})
