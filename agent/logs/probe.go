@@ -83,6 +83,9 @@ var Probe = []ProbeLine{
 		"were not understood; CPU %llu ms; %llu calls with too many arguments; %llu objects followed, %llu times " +
 		"one was locked",
 		"What was rewritten for `heapcam run --drag`, and how many sampled objects were followed.", ""},
+	{info, "drag: uses in %llu classes are not seen: the loaders of %llu load classes in ways of their own, and the " +
+		"JVM refused %llu",
+		"These classes were not rewritten. Objects that only they use seem to be unused.", ""},
 	{info, "walks: %llu ranges by helper threads, %llu by the VM thread, %llu differ",
 		"For tests of heapcam (probe option `crew`): what helper threads walked.", ""},
 	{info, "ms a MiB with helper threads and alone: moves %.3f %.3f, births %.3f %.3f, listings %.3f %.3f",
