@@ -68,6 +68,35 @@ func TestDragContended(t *testing.T) {
 	}
 }
 
+// TestDragBeside: virtual threads run with all classes changed; a program with a security manager is left alone, since
+// that is asked for the helper, and its code would need it for the answer.
+func TestDragBeside(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, says string
+		p          program
+	}{
+		{"virtual threads", "classes with", program{major: 25, main: "Virtual", args: []string{"30"},
+			flags: []string{"--drag", "all", "--sampling", "8KiB"}}},
+		{"a security manager", "drag: off: the program has a security manager", program{major: 17, main: "Collect",
+			args: []string{"5"}, opts: []string{"-Djava.security.manager"}, flags: []string{"--drag", "all"}}},
+		{"a security manager and sites", "exact sites: off: the program has a security manager", program{major: 17,
+			main: "Collect", args: []string{"5"}, opts: []string{"-Djava.security.manager"},
+			flags: []string{"--sites", "exact"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := c.p
+			p.gc, p.heap = "Parallel", "64m"
+			r := p.start(t)
+			r.finish(t)
+			if !strings.Contains(r.stderr.String(), c.says) {
+				t.Errorf("it does not say %q: %s", c.says, r.stderr.String())
+			}
+			verify(t, r.recorded(t).dir, 1)
+		})
+	}
+}
+
 var dragLine = regexp.MustCompile("heapcam: drag: .*")
 
 // changedClasses is what the probe's line has where the program's three classes with code, or the JDK's too, were
