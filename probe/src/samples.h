@@ -33,7 +33,7 @@ void samples_put(struct enc *e, bool at_pause);
 void samples_committed(bool ok);
 bool samples_sent(void); // none waits, and none is being written; VM thread
 // In a pause: which ones have become part of the state, and which have died. at_finish: of this pause.
-// full: a full collection.
+// full: a full or missed collection.
 void samples_resolve(struct enc *e, const struct heapmap *at_finish, bool full);
 void samples_live_typed(struct enc *e, const struct heapmap *at_finish); // with the types of their objects
 void samples_live(struct enc *e, const struct heapmap *at_finish); // those of the state

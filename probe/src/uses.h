@@ -20,7 +20,7 @@ struct uses_turn {
     struct enc *e;
     uint8_t *at;
     uint64_t id, now;
-    bool full; // a full collection, which may have reset headers
+    bool full; // a full or missed collection, which may have reset headers
 };
 void uses_begin(struct uses_turn *t, struct enc *e, bool full);
 void uses_of(struct uses_turn *t, uint32_t number, uint64_t id, uint64_t addr); // id 0: it has no object
