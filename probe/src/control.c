@@ -190,7 +190,7 @@ static void JNICALL control(jvmtiEnv *env, JNIEnv *jni, void *arg) {
         .jni = jni, .emergency = *ring64(HC_RING_OFF_EMERGENCY_DONE), .redefine = *ring64(HC_RING_OFF_REDEFINE_DONE)};
     t.checked = epoch_number();
     while (!atomic_load(&stopping)) {
-        nap(references_busy() ? 5 : uses_are_on() ? 10 : 50);
+        nap(references_busy() ? 5 : uses_are_on() || newsites_busy() ? 10 : 50);
         if (uses_are_on()) uses_tick();
         t.now = now_ns();
         atomic_store_explicit(ring64(HC_RING_OFF_HEARTBEAT), t.now, memory_order_relaxed);

@@ -47,6 +47,10 @@ bool violated_by_contents(void);
 extern bool guard_without_handler;
 
 bool safe_read(void *dst, uint64_t addr, size_t n);        // false: not all of it is there. Any thread
+enum { READ_MANY = 256 };
+// Copies n (READ_MANY at most) pieces of `bytes` each in one system call. How many, from the first on, are there. One
+// that is reported as not there may still be read alone. Any thread
+size_t safe_read_many(void *const *dst, const uint64_t *addr, size_t n, size_t bytes);
 bool safe_write(uint64_t addr, const void *src, size_t n); // likewise
 void need_memory(uint64_t lo, uint64_t hi);                // or violation
 

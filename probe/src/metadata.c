@@ -15,10 +15,14 @@
 enum {
     BODY = 256 << 10, // bytes of a body with its tables
     LINE = 4 << 10,
-    LINES = 512,
+    LINES = 384,
+    INDEX = 4096,
+    METHODS = 128, // that are looked at ahead, and those of the last class
+    WARM = 8, // divides LINES
     MOST = 1 << 16,   // entries of a pool; methods of a class
     CLASS_RESOLVED = 7,
     TEXT = 2048,
+    CLASS_BYTES = 512, // most of what is read of a class
     HAS_LINES = 1, // ConstMethodFlags::_misc_has_linenumber_table, ConstMethod::_has_linenumber_table
 };
 
@@ -47,7 +51,15 @@ static PER_RECORDING struct line {
     uint64_t from, turn;
     bool there;
 } line[LINES];
-static PER_RECORDING uint64_t turn, reads;
+static PER_RECORDING uint16_t newest[INDEX]; // by address: the line that may have it
+static PER_RECORDING uint32_t lines_made, warm;
+// Classes that are read ahead.
+static PER_RECORDING struct {
+    struct metaclass c[META_AHEAD];
+    bool any[META_AHEAD]; // of its bodies some are to be read
+    uint32_t step, classes;
+} group;
+static PER_RECORDING uint64_t turn, reads, read_at;
 static PER_RECORDING uint64_t cloneable, throwable; // once found
 
 bool metadata_init(void) {
@@ -98,24 +110,48 @@ static uint32_t get32(const uint8_t *p) {
 
 static uint32_t get16(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
 
-void metadata_begin(void) { turn++; }
+// How many classes the JVM has unloaded, which it counts before it gives their metadata back. Else a number of its own
+// for each pause.
+static uint64_t unloaded(uint64_t gc) {
+    return vm.perf_unloaded[0] && vm.perf_unloaded[1] ? rd64(vm.perf_unloaded[0]) + rd64(vm.perf_unloaded[1]) : gc;
+}
+
+void metadata_begin(uint64_t gc) { turn++, read_at = unloaded(gc), group.step = 0; }
+
+bool metadata_keep(uint64_t gc) {
+    if (read_at == unloaded(gc)) return true;
+    return metadata_begin(gc), false;
+}
+
 uint64_t metadata_reads(void) { return reads; }
 
-void metadata_rest(void) {
-    turn++;
-    os_give_back(lines, (size_t)LINE * LINES);
+static uint16_t *place_of(uint64_t begin) { return &newest[begin / LINE * 0x9e3779b97f4a7c15ull >> 52]; }
+
+static uint8_t *copy_of(const struct line *l) { return lines + (size_t)(l - line) * LINE; }
+
+static struct line *known(uint64_t begin) {
+    struct line *l = &line[*place_of(begin)];
+    return l->from == begin && l->turn == turn ? l : NULL;
+}
+
+// The oldest line, for something new. It is not there yet.
+static struct line *new_line(uint64_t begin) {
+    struct line *l = &line[lines_made++ % LINES];
+    *place_of(begin) = (uint16_t)(l - line);
+    *l = (struct line){.from = begin, .turn = turn};
+    return l;
 }
 
 // The copy of the 4 KiB around from; NULL: not all of them can be read.
 static const uint8_t *line_of(uint64_t from) {
     const uint64_t begin = from & ~(uint64_t)(LINE - 1);
-    const size_t i = (size_t)(begin / LINE) % LINES;
-    uint8_t *to = lines + i * LINE;
-    if (line[i].from != begin || line[i].turn != turn) {
-        line[i] = (struct line){begin, turn, safe_read(to, begin, LINE)};
+    struct line *l = known(begin);
+    if (!l) {
+        l = new_line(begin);
+        l->there = safe_read(copy_of(l), begin, LINE);
         reads++;
     }
-    return line[i].there ? to : NULL;
+    return l->there ? copy_of(l) : NULL;
 }
 
 static bool get(void *to, uint64_t from, size_t n) {
@@ -130,6 +166,35 @@ static bool get(void *to, uint64_t from, size_t n) {
         p += k, from += k, n -= k;
     }
     return true;
+}
+
+// ---- ahead ---------------------------------------------------------------------------------------
+// Lines that are wanted soon, to be copied by one system call.
+static PER_RECORDING struct {
+    struct line *line[READ_MANY];
+    size_t n;
+} ahead;
+
+static void fetch(void) {
+    void *to[READ_MANY];
+    uint64_t from[READ_MANY];
+    for (size_t i = 0; i < ahead.n; i++) to[i] = copy_of(ahead.line[i]), from[i] = ahead.line[i]->from;
+    for (size_t i = 0; i < ahead.n; i++) {
+        const size_t got = safe_read_many(to + i, from + i, ahead.n - i, LINE);
+        reads += 1 + got / 8; // which takes as long
+        for (const size_t end = i + got; i < end; i++) ahead.line[i]->there = true;
+        if (i < ahead.n) ahead.line[i]->from = 0; // it is copied alone when it is needed
+    }
+    ahead.n = 0;
+}
+
+static void want(uint64_t from, size_t n) {
+    if (from > UINT64_MAX / 2 || !from) return;
+    for (uint64_t a = from & ~(uint64_t)(LINE - 1); a < from + n; a += LINE) {
+        if (known(a)) continue;
+        ahead.line[ahead.n++] = new_line(a);
+        if (ahead.n == READ_MANY) fetch();
+    }
 }
 
 static bool pointer(uint64_t from, int64_t offset, uint64_t *to) {
@@ -147,19 +212,99 @@ bool metadata_class(struct metaclass *c, uint64_t klass) {
     return true;
 }
 
+static void want_pool(const struct metaclass *c) {
+    uint64_t tags, resolved;
+    uint32_t length;
+    if (!get(&tags, c->pool + (uint64_t)at.tags, 8) || !get(&resolved, c->pool + (uint64_t)at.resolved, 8) ||
+        !get(&length, c->pool + (uint64_t)at.length, 4) || length > MOST)
+        return;
+    want(tags, (size_t)at.list_bytes + length);
+    want(c->pool, at.pool_bytes + 8ull * length);
+    want(resolved, (size_t)at.list_pointers + length); // it has fewer entries than the pool
+}
+
+static uint64_t method_at(const struct metaclass *c, uint32_t i) {
+    uint64_t m;
+    return get(&m, c->methods + (uint64_t)at.list_pointers + 8ull * i, 8) && m % 8 == 0 ? m : 0;
+}
+
+static bool executed(const uint8_t *m) { return get64(m + at.code) || get64(m + at.data) || get64(m + at.counters); }
+
+static uint64_t body_to_read(uint64_t method, bool always) {
+    uint8_t m[256];
+    if (!method || !get(m, method, at.method_bytes)) return 0;
+    return always || executed(m) ? get64(m + at.body) : 0;
+}
+
+// The bodies that are to be read. Whether there are any.
+static bool want_bodies(const struct metaclass *c, uint32_t class, metadata_need *need) {
+    bool any = false;
+    for (uint32_t m = 0; m < c->count && m < READ_MANY; m++) {
+        const enum meta_need n = need(class, m);
+        const uint64_t body = n == META_NOTHING ? 0 : body_to_read(method_at(c, m), n == META_BODY);
+        want(body, at.body_bytes);
+        any |= body != 0;
+    }
+    return any;
+}
+
+static void want_methods(uint32_t n, metadata_need *need) {
+    uint32_t methods = 0, i = 0;
+    for (; i < n && methods < METHODS; i++) {
+        struct metaclass *k = &group.c[i];
+        if (!k->methods || !get(&k->count, k->methods + (uint64_t)at.list_length, 4) || k->count >= MOST) k->count = 0;
+        for (uint32_t m = 0; m < k->count && m < READ_MANY; m++)
+            if (need(i, m)) want(method_at(k, m), at.method_bytes), methods++;
+    }
+    group.classes = i;
+}
+
+uint32_t metadata_ahead(const uint64_t *klass, uint32_t n, metadata_need *need) {
+    const uint32_t step = group.step++;
+    struct metaclass *const c = group.c;
+    if (step == 0) {
+        for (uint32_t i = 0; i < n; i++) want(klass[i], CLASS_BYTES);
+    } else if (step == 1) {
+        for (uint32_t i = 0; i < n; i++) {
+            if (!pointer(klass[i], at.pool, &c[i].pool) || !pointer(klass[i], at.methods, &c[i].methods))
+                c[i].methods = 0;
+            want(c[i].methods, (size_t)at.list_pointers + 8ull * META_METHODS);
+        }
+    } else if (step == 2) {
+        want_methods(n, need);
+    } else if (step == 3) {
+        for (uint32_t i = 0; i < group.classes; i++)
+            if ((group.any[i] = want_bodies(&c[i], i, need))) want(c[i].pool, at.pool_bytes);
+    } else {
+        for (uint32_t i = 0; i < group.classes; i++)
+            if (group.any[i]) want_pool(&c[i]);
+        group.step = 0;
+    }
+    fetch();
+    return group.step ? 0 : group.classes;
+}
+
+bool metadata_warm(void) {
+    if (warm == LINES) return true;
+    uint8_t *const p = lines + (size_t)warm * LINE;
+    os_have(p, WARM * LINE);
+    for (uint32_t i = 0; i < WARM; i++) p[(size_t)i * LINE] = 0;
+    return (warm += WARM) == LINES;
+}
+
 // ---- methods and their bodies --------------------------------------------------------------------
 bool metadata_methods(const struct metaclass *c, uint32_t first, uint32_t n) {
     return n <= META_METHODS && first <= c->count && n <= c->count - first &&
            get(now.methods, c->methods + (uint64_t)at.list_pointers + 8ull * first, 8ull * n);
 }
 
-bool metadata_body(const struct metaclass *c, uint32_t i, struct metabody *b) {
+bool metadata_body(const struct metaclass *c, uint32_t i, bool always, struct metabody *b) {
     uint8_t m[256], *h = now.body;
     const uint64_t method = now.methods[i];
     if (!method || method % 8 || !get(m, method, at.method_bytes)) return false;
     const uint64_t body = get64(m + at.body);
-    b->executed = get64(m + at.code) || get64(m + at.data) || get64(m + at.counters);
-    if (!b->executed) return true;
+    b->executed = executed(m);
+    if (!b->executed && !always) return true;
     if (!body || body % 8 || !get(h, body, at.body_bytes) || get64(h + at.body_pool) != c->pool) return false;
     const uint64_t bytes = 8ull * get32(h + at.body_words);
     b->code_bytes = get16(h + at.code_bytes);

@@ -28,12 +28,13 @@ enum {
     METHODS = 1 << 22,      // of all classes that ever were: a method's place is its number
     MOST = 4,               // sites of a class that are written one by one
     FOUND = 1024,           // in one part of a class
-    SLICE = 400000,         // ns of CPU in one turn; what is begun then takes less than 300000
-    READS = 16,             // copies between two looks at the clock
+    SLICE = 200000,         // ns of CPU in one turn; what is begun then takes less than 500000
+    READS = 8,              // copies between two looks at the clock, and parts of classes
+    VISITS = 4,
     // ns of CPU: a thousandth of the time and CREDIT
     CREDIT = 30000000,
     SHARE = 1000,
-    SWEEP = 1 << 12, // places of the class table at a time
+    SWEEP = 512,     // classes at a time
     TEXT = 1 << 16,  // of the lines of a definition
     GAPS = 2048,     // places without a class between two looks at the clock
     DEFINED = 32768, // methods: the rest of the table is for stacks of samples
@@ -48,7 +49,7 @@ static PER_RECORDING struct class {
     bool visited, pending; // pending: something may still be new
 } *classes; // by TSLOT, so in the order in which they were loaded
 static PER_RECORDING uint32_t nclasses, places, nmethods; // places: of classes, that may be taken
-static PER_RECORDING uint64_t *listed, *done; // bits by type; by number of a method
+static PER_RECORDING uint64_t *listed, *done, *makes; // bits by type; by number of a method
 static PER_RECORDING uint32_t *ids;           // by number of a method; 0: it is not defined
 // What was written of a type, by TSLOT.
 static PER_RECORDING struct made {
@@ -58,10 +59,10 @@ static PER_RECORDING struct made {
 } *made;
 
 static PER_RECORDING bool on;
-static PER_RECORDING enum { IDLE, SWEEPING, VISITING } doing;
+static PER_RECORDING enum { IDLE, WARMING, SWEEPING, VISITING } doing;
 static PER_RECORDING uint64_t begun, spent, next_round, since, last_since, blind;
-static PER_RECORDING uint32_t swept, visiting, method_at;
-static PER_RECORDING uint64_t read_at; // gc_counter when the copies were made
+static PER_RECORDING uint32_t swept, visiting, method_at, ahead;
+static PER_RECORDING bool anew;  // the class that is visited is read for the second time
 static PER_RECORDING bool whole; // nothing of this round was left out
 static PER_RECORDING uint64_t rounds, sites, odd, bodies, most_slice;
 
@@ -95,7 +96,7 @@ struct found {
 static PER_RECORDING struct part {
     struct found found[FOUND];
     uint32_t nfound;
-    bool skip[META_METHODS], finished[META_METHODS];
+    bool skip[META_METHODS], finished[META_METHODS], makes[META_METHODS];
     bool pending, odd;
     uint8_t text[2 * TEXT], lines[TEXT]; // text: has room for all lines, and names of at most 4 * 2,048 bytes
 } *part;
@@ -105,10 +106,11 @@ static bool prepare(void) {
     classes = memory_sparse(MAX_TYPES * sizeof *classes);
     listed = memory_sparse(MAX_TYPE_IDS / 8);
     done = memory_sparse(METHODS / 8);
+    makes = memory_sparse(METHODS / 8);
     ids = memory_sparse(METHODS * sizeof *ids);
     made = memory_sparse(MAX_TYPES * sizeof *made);
     part = memory_sparse(sizeof *part);
-    return classes && listed && done && ids && made && part;
+    return classes && listed && done && makes && ids && made && part;
 }
 
 // Whether all that was read since gc was is of this class.
@@ -125,8 +127,9 @@ static bool look_at_new(const struct metaclass *m, uint32_t i, size_t bci, uint3
     if (!metadata_resolved(m, index, &klass)) return part->odd = true, false;
     if (!klass) return false; // it was never executed
     const struct centry *e = class_lookup(word_of((char *)(uintptr_t)klass));
-    if (!e || e->lh <= 0) return false; // loaded since the last pause, so none is older than that
-    const uint32_t type = e->type & TYPE_MASK;
+    const uint32_t type = e ? e->type & TYPE_MASK : 0;
+    // Loaded since the round began, so none is older than that, and copies may be older than the class.
+    if (!e || e->lh <= 0 || !bit(listed, type)) return false;
     struct made *d = &made[TSLOT(type)];
     if (d->id == type && d->n > MOST) return true;
     if (part->nfound == FOUND) return part->odd = true, false;
@@ -136,13 +139,20 @@ static bool look_at_new(const struct metaclass *m, uint32_t i, size_t bci, uint3
     return true;
 }
 
-static void look_at(const struct metaclass *m, uint32_t i) {
+// Most methods make nothing: later rounds look at the bodies of all, to come back to those alone that make something.
+static enum meta_need need_of(uint32_t number) {
+    if (bit(done, number)) return META_NOTHING;
+    return rounds && !bit(makes, number) ? META_BODY : META_IF_EXECUTED;
+}
+
+static void look_at(const struct metaclass *m, uint32_t i, uint32_t number) {
     struct metabody b;
-    if (!metadata_body(m, i, &b)) {
+    const bool always = need_of(number) == META_BODY;
+    if (!metadata_body(m, i, always, &b)) {
         part->odd = true;
         return;
     }
-    if (!b.executed) {
+    if (!b.executed && !always) {
         part->pending = true;
         return;
     }
@@ -152,8 +162,9 @@ static void look_at(const struct metaclass *m, uint32_t i) {
     bool finished = true;
     int r;
     while ((r = bytecode_new(b.code, b.code_bytes, &bci, &at, &index)) > 0)
-        finished = look_at_new(m, i, at, index) && finished;
+        finished = b.executed && look_at_new(m, i, at, index) && finished;
     if (r < 0) part->odd = true, finished = false;
+    part->makes[i] = !finished;
     part->finished[i] = finished;
     part->pending |= !finished;
 }
@@ -196,7 +207,7 @@ static bool put_site(const struct class *c, const struct metaclass *m, const str
     const bool many = d->id == f->type && d->n == MOST;
     if (!many && !*id) {
         struct metabody b;
-        if (!metadata_body(m, f->i, &b) || !b.executed) return false;
+        if (!metadata_body(m, f->i, false, &b) || !b.executed) return false;
         const uint32_t new = sites_methods() < DEFINED ? method_of(m, &b) : 0;
         if (!still(c, gc)) return false; // it may be another's
         if (!new) return stop("too many methods are defined"), false;
@@ -216,23 +227,35 @@ static bool put_site(const struct class *c, const struct metaclass *m, const str
     return true;
 }
 
+// What was not understood may have come from copies that are older than what is in their place now: once more.
+static bool from_older(uint64_t gc) {
+    if (anew) return false;
+    metadata_begin(gc);
+    return anew = true;
+}
+
 // One part of a class, from method_at on. false: to be tried again.
 static bool visit_part(struct class *c, const struct metaclass *m, uint32_t n, uint64_t gc) {
     part->nfound = 0, part->pending = part->odd = false;
     bool any = false;
     for (uint32_t i = 0; i < n; i++) {
-        part->skip[i] = bit(done, c->first + method_at + i), part->finished[i] = false;
+        part->skip[i] = bit(done, c->first + method_at + i), part->finished[i] = part->makes[i] = false;
         any |= !part->skip[i];
     }
     if (any && !metadata_methods(m, method_at, n)) part->odd = part->pending = true, any = false;
     for (uint32_t i = 0; any && i < n; i++)
-        if (!part->skip[i]) look_at(m, i);
+        if (!part->skip[i]) look_at(m, i, c->first + method_at + i);
+    if (part->odd && from_older(gc)) return false;
     for (uint32_t i = 0; i < part->nfound; i++)
         if (!put_site(c, m, &part->found[i], gc)) return false;
     if (!still(c, gc)) return false;
     for (uint32_t i = 0; i < n; i++)
-        if (part->finished[i]) set_bit(done, c->first + method_at + i);
+        if (part->finished[i])
+            set_bit(done, c->first + method_at + i);
+        else if (part->makes[i])
+            set_bit(makes, c->first + method_at + i);
     if (part->odd) odd++, whole = false;
+    anew = false;
     c->pending |= part->pending || part->odd;
     return true;
 }
@@ -245,12 +268,34 @@ static void leave_class(struct class *c) {
     nclasses--;
 }
 
+static PER_RECORDING uint32_t next[META_AHEAD]; // classes that are read ahead
+
+static enum meta_need is_needed(uint32_t class, uint32_t method) {
+    const struct class *c = &classes[next[class]];
+    return method < c->count ? need_of(c->first + method) : META_IF_EXECUTED;
+}
+
+// One step. Whether the class that is visited next has been read.
+static bool read_ahead(void) {
+    uint64_t klass[META_AHEAD];
+    uint32_t n = 0, end = visiting;
+    for (; n < META_AHEAD && end < places && end - visiting < GAPS; end++) {
+        const struct class *c = &classes[end];
+        if (c->word && (!c->visited || c->pending)) next[n] = end, klass[n++] = (uint64_t)(uintptr_t)klass_of(c->word);
+    }
+    const uint32_t seen = n ? metadata_ahead(klass, n, is_needed) : 0;
+    if (n && !seen) return false;
+    ahead = seen < n ? next[seen] : end;
+    return true;
+}
+
 // A part of the class that is visited. false: nothing more can be read in this turn.
 static bool visit(void) {
     struct class *c = &classes[visiting];
     const uint64_t gc = atomic_load_explicit(&gc_counter, memory_order_acquire);
     if (gc & 1) return false; // classes may be unloaded just now
-    if (gc != read_at) read_at = gc, metadata_begin();
+    if (!metadata_keep(gc)) ahead = 0;
+    if (visiting >= ahead && !read_ahead()) return true;
     const struct centry *e = class_lookup(c->word);
     if (!e || e->type != c->type) {
         leave_class(c);
@@ -259,9 +304,9 @@ static bool visit(void) {
     struct metaclass m;
     if (c->visited && !c->pending) return visiting++, method_at = 0, true;
     if (!metadata_class(&m, (uint64_t)(uintptr_t)klass_of(c->word))) {
-        if (!still(c, gc)) return true; // again
+        if (!still(c, gc) || from_older(gc)) return true; // again
         odd++, whole = false;
-        return visiting++, method_at = 0, true;
+        return visiting++, method_at = 0, anew = false, true;
     }
     if (c->methods != m.methods || c->count != m.count) { // the first time, or it was redefined
         if (m.count > METHODS - nmethods) return stop("too many methods"), false;
@@ -279,7 +324,7 @@ static bool visit(void) {
 // Reading the clock costs as much as reading a class.
 static bool visit_some(void) {
     const uint64_t reads = metadata_reads();
-    for (int i = 0; i < 16 && metadata_reads() - reads < READS; i++) {
+    for (int i = 0; i < VISITS && metadata_reads() - reads < READS; i++) {
         for (int k = 0; visiting < places && !classes[visiting].word; visiting++)
             if (++k == GAPS) return true;
         if (visiting >= places) return true;
@@ -288,11 +333,12 @@ static bool visit_some(void) {
     return true;
 }
 
-// Classes that pauses have found since the last round.
+// Classes that pauses have found since the last round. One that a pause adds meanwhile may be missed: it is newer.
 static void sweep(void) {
-    const uint64_t end = swept + SWEEP;
-    for (; swept < end && swept <= ctab_mask; swept++) {
-        const struct centry *e = &ctab[swept];
+    const uint64_t gc = atomic_load_explicit(&gc_counter, memory_order_acquire); // what a pause wrote is there
+    const uint32_t end = swept + SWEEP;
+    for (; swept < end && swept < nwords; swept++) {
+        const struct centry *e = &ctab[word_places[swept]];
         const uint64_t word = atomic_load_explicit((const _Atomic uint64_t *)&e->word, memory_order_acquire);
         const uint32_t type = e->type;
         if (!word || type & (uint32_t)TF_DEAD || e->lh <= 0 || bit(listed, type & TYPE_MASK)) continue;
@@ -303,13 +349,14 @@ static void sweep(void) {
         if (TSLOT(type) >= places) places = TSLOT(type) + 1;
         nclasses++;
     }
-    if (swept > ctab_mask) doing = VISITING, visiting = method_at = 0;
+    if (swept < nwords) return;
+    doing = VISITING, visiting = method_at = ahead = 0;
+    metadata_begin(gc);
 }
 
 static void end_round(uint64_t now) {
     doing = IDLE;
     next_round = now + round_ns;
-    metadata_rest();
     if (!whole) return;
     uint8_t buf[32];
     struct enc e = {.p = buf, .base = buf, .end = buf + sizeof buf};
@@ -324,20 +371,25 @@ static void end_round(uint64_t now) {
 static void begin_round(uint64_t now) {
     const uint64_t epoch = epoch_number();
     if (now < begun + first_ns || now < next_round || !epoch || epoch == last_since) return;
-    doing = SWEEPING, swept = 0, since = epoch, whole = true;
+    doing = WARMING, swept = 0, since = epoch, whole = true;
 }
 
+static bool may_spend(uint64_t now) { return on && (opt.newsites > 1 || spent <= CREDIT + (now - begun) / SHARE); }
+
+bool newsites_busy(void) { return doing != IDLE && may_spend(now_ns()); }
+
 void newsites_turn(uint64_t now) {
-    if (!on || (opt.newsites < 2 && spent > CREDIT + (now - begun) / SHARE)) return;
+    if (!may_spend(now)) return;
     if (doing == IDLE) begin_round(now);
     if (doing != IDLE && !prepare()) return stop("no memory");
     if (doing == IDLE) return;
     const uint64_t from = cpu_ns();
-    metadata_begin();
     uint64_t took = 0;
     bool more = true;
     while (on && more && took < SLICE && doing != IDLE) {
-        if (doing == SWEEPING)
+        if (doing == WARMING)
+            doing = metadata_warm() ? SWEEPING : WARMING;
+        else if (doing == SWEEPING)
             sweep();
         else if (visiting < places)
             more = visit_some();

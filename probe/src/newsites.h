@@ -9,6 +9,7 @@
 
 // After vm_load and classes_init. Nothing is read of a JDK or with a collector that metadata_init does not know
 void newsites_init(void);
+bool newsites_busy(void);           // a round is under way, and may be continued now. Control thread
 void newsites_turn(uint64_t now); // control thread
 void newsites_report_end(void);   // a test's: what was read, and what it cost
 

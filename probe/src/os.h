@@ -34,6 +34,7 @@ void os_sleep_us(unsigned us);
 void *os_memory(size_t n); // NULL: none
 // The same for tables that stay mostly empty: their pages are had when they are touched.
 void *os_sparse(size_t n);
+void os_have(void *p, size_t n);      // of os_sparse: its pages at once, which takes less than one by one
 void os_give_back(void *p, size_t n); // of os_sparse: zero again. VM thread
 void os_release(void *p, size_t n);   // of either: there no more
 

@@ -56,6 +56,7 @@ void *os_sparse(size_t n) {
     return p;
 }
 
+void os_have(void *p, size_t n) { (void)p, (void)n; } // each is had when it is touched
 void os_give_back(void *p, size_t n) { VirtualFree(p, n, MEM_DECOMMIT); }
 
 void os_release(void *p, size_t n) {
@@ -183,6 +184,12 @@ _Noreturn void guard_leave(void) { __builtin_longjmp(guard_env, 1); }
 bool safe_read(void *dst, uint64_t addr, size_t n) {
     SIZE_T got = 0;
     return ReadProcessMemory(GetCurrentProcess(), (void *)(uintptr_t)addr, dst, n, &got) && got == n;
+}
+
+size_t safe_read_many(void *const *dst, const uint64_t *addr, size_t n, size_t bytes) {
+    size_t i = 0;
+    while (i < n && safe_read(dst[i], addr[i], bytes)) i++;
+    return i;
 }
 
 bool safe_write(uint64_t addr, const void *src, size_t n) {
