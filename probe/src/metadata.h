@@ -35,8 +35,8 @@ enum { META_METHODS = 16 }; // at a time: what they take bounds a slice
 // Reads where n methods from first on are.
 bool metadata_methods(const struct metaclass *c, uint32_t first, uint32_t n);
 
-// A method of those, by its place among them. The body is of one that was executed (always: of any), and stays until the
-// next call.
+// A method of those, by its place among them. The body is of one that was executed (always: of any), and stays until
+// the next call.
 struct metabody {
     const uint8_t *code, *lines; // lines: the packed table, NULL if there is none
     size_t code_bytes, lines_bytes;
