@@ -239,6 +239,7 @@ type Live struct {
 	sites       Sites  // of live
 	fresh, live map[uint64]sample
 	q           Figure
+	stale       bool // q is of an older state
 	scans       int
 
 	ramp      ramp
@@ -288,6 +289,9 @@ func (l *Live) Lost() {
 	}
 	l.known = false
 }
+
+// Alive gives how many samples are alive.
+func (l *Live) Alive() int { return len(l.live) }
 
 // Held gives how many samples, and sites of flows, are remembered.
 func (l *Live) Held() int {
@@ -471,11 +475,24 @@ func (l *Live) scan(lists [][]byte, at []found) error {
 }
 
 // Figure gives the figure after the newest collection; false while the state is not known.
-func (l *Live) Figure() (Figure, bool) { return l.q, l.known }
+func (l *Live) Figure() (Figure, bool) {
+	if l.known && l.stale {
+		l.stale = false
+		l.q = l.recording.After(&l.total, &l.exact, &l.sites)
+	}
+	return l.q, l.known
+}
 
+// Total gives all that lives after the newest collection, for less than Figure; false while the state is not known.
+func (l *Live) Total() (Count, bool) { return l.total.sum(), l.known }
+
+// settle takes in a state that is known. What may be older than the recording needs each state, other figures only the
+// one that is asked for.
 func (l *Live) settle() {
 	if l.recording.Proofs != nil {
 		l.recording.Proofs.State(l.gc, &l.total)
 	}
-	l.q = l.recording.After(&l.total, &l.exact, &l.sites)
+	if l.stale = true; !l.recording.AtStart {
+		l.Figure()
+	}
 }

@@ -39,6 +39,7 @@ func (r *Ring) Read(limit int) (Batch, error) {
 		return Batch{}, err
 	}
 	r.cursor = start + uint64(len(data))
+	r.newest = len(data)
 	return Batch{Data: data, Start: start, End: r.cursor}, nil
 }
 

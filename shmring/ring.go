@@ -72,6 +72,7 @@ type Ring struct {
 
 	cursor   uint64
 	lastHead uint64
+	newest   int // bytes that the newest Read gave; at first, as many as make Wait look often
 	buf      []byte
 	glanced  [headerUsed]byte // memory for ours
 }
@@ -142,7 +143,7 @@ func newRing(path string, f file, opt Options) (*Ring, error) {
 		return nil, &NotRingError{path, "made by an earlier process of this pid"}
 	}
 	r := &Ring{path: path, f: f, opt: opt, header: header, capacity: s.Capacity, tail: s.Tail, cursor: s.Tail,
-		hurry: make(chan struct{})}
+		newest: much, hurry: make(chan struct{})}
 	copy(r.fixed[:], h)
 	return r, nil
 }

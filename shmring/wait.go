@@ -5,10 +5,13 @@ import (
 	"time"
 )
 
-// Bounds of Wait's polling: quick while data flows, at rest ten looks a second (each is two or three preads).
+// Bounds of Wait's polling: quick while much data flows, at rest ten looks a second (each is two or three preads).
 const (
 	pollMin = time.Millisecond
 	pollMax = 100 * time.Millisecond
+	// much is what the newest Read has to give for quick polling, bytes: a look that finds little costs more than it
+	// reads.
+	much = 64 << 10
 	// pollHurried is pollMax once somebody waits for the end (Hurry).
 	pollHurried = 5 * time.Millisecond
 	beatEvery   = uint64(time.Second)
@@ -19,7 +22,7 @@ const (
 // nothing is left to read and nothing will come it gives ErrEnded or ErrGone; it does so in that order: all that was
 // committed is read first. Other errors: the context's, and those of Read.
 func (r *Ring) Wait(ctx context.Context) error {
-	poll, most, hurry := pollMin, pollMax, r.hurry
+	poll, most, hurry := r.firstPoll(), pollMax, r.hurry
 	var timer *time.Timer
 	var lastLook time.Time
 	for {
@@ -77,6 +80,16 @@ func (r *Ring) Wait(ctx context.Context) error {
 		}
 		poll = min(max(poll*2, pollMin), most)
 	}
+}
+
+// firstPoll is after what time Wait looks for the second time.
+func (r *Ring) firstPoll() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.newest < much {
+		return pollMax
+	}
+	return pollMin
 }
 
 // UntilTick returns the time until the next of the moments that divide all time into parts of that length. Rings that

@@ -133,8 +133,8 @@ func (s *Session) governSampling(h shmring.Status) error {
 		b.sampling = governor.NewSampling(c)
 	}
 	live := uint64(0)
-	if q, ok := s.heap.live.est.Figure(); ok {
-		live = q.Exact.Objects
+	if _, ok := s.heap.live.total(); ok {
+		live = uint64(s.heap.live.est.Alive())
 	}
 	n, why, change := b.sampling.Observe(time.Now(), governor.Spent{Sample: h.SampleNS, Probe: h.ProbeNS,
 		Taken: h.Samples, Dropped: h.SamplesDropped, Full: h.SitesCut > 0}, live, b.current)

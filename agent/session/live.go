@@ -68,10 +68,7 @@ func (l *live) bytes() int { return l.est.Held() * liveBytes }
 const liveBytes = 64
 
 // total gives what lives, and whether that is known.
-func (l *live) total() (coverage.Count, bool) {
-	q, ok := l.est.Figure()
-	return q.Live(), ok
-}
+func (l *live) total() (coverage.Count, bool) { return l.est.Total() }
 
 func (l *live) quality() *Quality {
 	q, ok := l.est.Figure()

@@ -17,10 +17,6 @@ import (
 const (
 	// readBatch is how much a session takes from the ring at once, bytes; a larger block is read alone.
 	readBatch = 1 << 20
-	// smallBacklog and gather: while the ring holds less than that, a session waits at most so long for more, since
-	// larger frames compress better. What waits in the ring survives the death of JVM and agent alike.
-	smallBacklog = 64 << 10
-	gather       = 100 * time.Millisecond
 	// idleEvery is how often a session without data checks its part of max_total_size, whether it is paused and
 	// whether the JVM ran out of memory.
 	idleEvery = time.Second
@@ -162,13 +158,8 @@ func (s *Session) record(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if h, err := s.ring.Status(); err == nil && h.Backlog() < smallBacklog && !h.State.Ended() &&
-			!s.syncs.urgent() {
-			select {
-			case <-ctx.Done():
-			case <-s.ring.Hurried():
-			case <-time.After(gather/2 + shmring.UntilTick(gather/2)): // all sessions wake up together
-			}
+		if err := s.gather(ctx); err != nil {
+			return err
 		}
 		done := s.doing()
 		err = s.charged(s.step)
