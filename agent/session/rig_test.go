@@ -27,6 +27,7 @@ type rig struct {
 	limits *Limits
 	hooks  Hooks
 	whose  trace.Resource
+	calm   bool // the session gathers what comes, as those that nobody waits for
 	p      *ringtest.Producer
 	s      *Session
 	stop   func()     // ends the session, as an agent that ends does
@@ -79,6 +80,9 @@ func (r *rig) open() {
 	ring, err := shmring.Open(r.p.Path, shmring.Options{})
 	if err != nil {
 		r.t.Fatal(err)
+	}
+	if !r.calm {
+		ring.Hurry()
 	}
 	h, err := ring.Status()
 	if err != nil {
