@@ -25,7 +25,7 @@ import (
 
 // ErrNoUses says that nothing was recorded of uses.
 var ErrNoUses = errors.New("the recording does not know when objects were used: record with heapcam run --drag app, " +
-	"on JDK 17 with the Serial or Parallel collector")
+	"on JDK 17 or 25 with the Serial, Parallel or G1 collector")
 
 // life is what is known of a followed sample.
 type life struct {
@@ -64,12 +64,7 @@ type reader struct {
 	clock  clock
 	live   map[uint64]*life
 	uses   []trace.Use
-	pauses []pause
-}
-
-type pause struct {
-	start uint64
-	full  bool
+	pauses pauses
 }
 
 // Read reads all of r, which has read nothing yet.
@@ -80,7 +75,7 @@ func Read(r heap.Reader) (*Lives, error) {
 	c.OnEpoch = func(e *trace.Epoch, _ bool) {
 		b.clock.epoch(e)
 		b.uses = append(b.uses[:0], e.Uses...)
-		b.pauses = append(b.pauses, pause{e.Pause.Start, e.Pause.Kind == trace.PauseFull})
+		b.pauses.at = append(b.pauses.at, pause{e.Pause.Start, e.Pause.Kind})
 		seen = seen || len(e.Uses) > 0 || e.UseScope != ""
 		b.out.all = b.out.all || e.UseScope == "all"
 		if e.UseScope != "" && e.UseScope != "app" {
@@ -109,7 +104,7 @@ const ms = 1_000_000
 
 // collection takes in what a collection has changed, and what it says of uses.
 func (b *reader) collection(c *heap.Cursor, x *heap.Collection) {
-	b.out.end = x.Start
+	b.out.end, b.pauses.g1 = x.Start, c.JVM.Collector == trace.CollectorG1
 	if b.out.begin == 0 {
 		b.out.begin = x.Start
 	}
@@ -146,18 +141,16 @@ func (b *reader) die(s *heap.Sample, x *heap.Collection) {
 		return
 	}
 	delete(b.live, s.ID)
-	low := l.resolved
-	full := x.Kind == trace.PauseFull
-	for i := len(b.pauses) - 2; i >= 0 && b.pauses[i].start > low; i-- {
-		if !full || b.pauses[i].full { // young collections do not look at old space
-			low = b.pauses[i].start
-		}
-	}
-	b.end(l, low, x.Start, true)
+	low, likely := b.pauses.before(x.Kind)
+	b.end(l, ended{max(low, l.resolved), max(likely, l.resolved), x.Start}, true)
 }
 
-// end ends a life between two times, or says that it had not ended at high.
-func (b *reader) end(l *life, low, high uint64, dead bool) {
+// ended says when an object died: not before low, most likely not before likely, and before high.
+type ended struct{ low, likely, high uint64 }
+
+// end ends a life, or says that it had not ended at that time.
+func (b *reader) end(l *life, e ended, dead bool) {
+	low, high := e.low, e.high
 	if l.since == 0 {
 		b.out.unfollowed += l.sample.Weight * float64(l.sample.Size)
 		return
@@ -173,7 +166,7 @@ func (b *reader) end(l *life, low, high uint64, dead bool) {
 	last = min(last, high)
 	first = min(max(first, min(l.born, high)), last)
 	low = min(max(low, last), high)
-	use, death := (first+last)/2, (low+high)/2
+	use, death := (first+last)/2, (min(max(e.likely, low), high)+high)/2
 	if l.blind == last {
 		use = last
 	}
@@ -195,7 +188,7 @@ func (b *reader) finish() {
 	}
 	slices.SortFunc(left, func(a, b *life) int { return cmp.Compare(a.sample.ID, b.sample.ID) })
 	for _, l := range left {
-		b.end(l, b.out.end, b.out.end, false)
+		b.end(l, ended{b.out.end, b.out.end, b.out.end}, false)
 	}
 }
 

@@ -20,7 +20,7 @@ func collected(kinds ...uint64) *reader {
 		e := &trace.Epoch{Pause: trace.Pause{Kind: k, Start: uint64(i+1) * second},
 			Spaces: []trace.Space{{Kind: trace.SpaceEden, UsedBefore: 100}}}
 		b.clock.epoch(e)
-		b.pauses = append(b.pauses, pause{e.Pause.Start, k == trace.PauseFull})
+		b.pauses.at = append(b.pauses.at, pause{e.Pause.Start, k})
 	}
 	return b
 }
@@ -57,6 +57,35 @@ func TestEnds(t *testing.T) {
 		f := b.out.drags[0]
 		if got := f.seconds; got != (span{c.low, c.mid, c.high}) || math.Abs(f.bytes.mid-c.midByte) > 51 {
 			t.Errorf("%s: %v s, %v bytes", name, got, f.bytes)
+		}
+	}
+}
+
+// TestBefore: which earlier pause an object has lived through that a pause finds dead.
+func TestBefore(t *testing.T) {
+	const young, mixed, full, remark, cleanup = trace.PauseYoung, trace.PauseMixed, trace.PauseFull, trace.PauseRemark,
+		trace.PauseCleanup
+	for _, c := range []struct {
+		g1          bool
+		kinds       []uint64
+		low, likely uint64 // seconds; 0: none
+	}{
+		{false, []uint64{young, full, young, young}, 3, 3},
+		{false, []uint64{young, full, young, full}, 2, 2},
+		{false, []uint64{young, full}, 0, 0},
+		{true, []uint64{young, remark, cleanup, young}, 1, 1},
+		{true, []uint64{remark, young, remark, cleanup, young, remark}, 1, 3},
+		{true, []uint64{remark, young, remark, cleanup, mixed}, 1, 3},
+		{true, []uint64{full, young, remark, young, full}, 1, 3},
+		{true, []uint64{remark, full, young, remark}, 2, 2},
+		{true, []uint64{young, remark, young, remark}, 0, 2},
+		{true, []uint64{young, remark}, 0, 0},
+	} {
+		p := collected(c.kinds...).pauses
+		p.g1 = c.g1
+		low, likely := p.before(c.kinds[len(c.kinds)-1])
+		if low != c.low*second || likely != c.likely*second {
+			t.Errorf("%v, G1 %t: %d and %d ns", c.kinds, c.g1, low, likely)
 		}
 	}
 }

@@ -28,7 +28,7 @@ heapcam run --drag, which notes when sampled objects are used: with app by code 
 code of the JDK. Uses by native code, by reflection, and by methods that compilers replace are not seen: with all,
 bytes of strings may seem unused. All figures are estimates from samples. The intervals include that a death is known
 only between two collections. ` + fileHelp,
-		Example: `  heapcam run --drag app -- java -XX:+UseParallelGC -jar app.jar
+		Example: `  heapcam run --drag app -- java -jar app.jar
   heapcam drag --by site incident.heapcam`,
 		Args: exactly(1, readingArg),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c, args[0]) },

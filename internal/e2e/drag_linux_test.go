@@ -22,6 +22,7 @@ func TestDrag(t *testing.T) {
 		gc, scope, opt string
 	}
 	for _, c := range parts(t, part{17, "Parallel", "app", "-Xverify:all"}, part{17, "Serial", "all", "-Xcheck:jni"},
+		part{25, "G1", "all", "-Xverify:all"}, part{17, "G1", "app", "-Xcheck:jni"},
 		part{25, "Serial", "app", "-Xcheck:jni"}, part{25, "Parallel", "all", "-Xverify:all"},
 		part{17, "Serial", "app", "-Xcheck:jni"}, part{17, "Parallel", "all", "-Xverify:all"},
 		part{25, "Parallel", "app", "-Xverify:all"}) {

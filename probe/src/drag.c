@@ -133,8 +133,7 @@ static const char *begin(JNIEnv *jni) {
     // Elsewhere the upper bits of headers may mean something.
     if ((vm.major != 17 && vm.major != 25) || vm.compact_headers)
         return "only for JDK 17 and 25, without compact headers";
-    if (vm.collector != HC_COLLECTOR_SERIAL && vm.collector != HC_COLLECTOR_PARALLEL)
-        return "only with the Serial and Parallel collectors";
+    if (vm_has_no_addresses()) return "only with the Serial, Parallel and G1 collectors";
     if (vm.max_metaspace < 1ull << 48)
         return "-XX:MaxMetaspaceSize is set, and classes that are changed need more of it: start the JVM without it";
     struct uses_place at;
