@@ -8,6 +8,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/heapcam/heapcam/trace"
 )
@@ -50,6 +51,8 @@ type Ring struct {
 	f    file
 	opt  Options
 	id   identity // dev, inode, and the folder, for Unlink and Alive
+
+	lookedAt time.Time // when Wait has seen whether the producer is alive
 
 	found atomic.Int64 // the JVM's pid as we count, once it was searched for
 

@@ -24,7 +24,6 @@ const (
 func (r *Ring) Wait(ctx context.Context) error {
 	poll, most, hurry := r.firstPoll(), pollMax, r.hurry
 	var timer *time.Timer
-	var lastLook time.Time
 	for {
 		// State and life before head: what they report was committed before.
 		s, still, err := r.glance()
@@ -34,8 +33,8 @@ func (r *Ring) Wait(ctx context.Context) error {
 		life := Alive
 		if s.State.Ended() {
 			life = Ended
-		} else if now := time.Now(); now.Sub(lastLook) >= lookEvery {
-			lastLook = now
+		} else if now := time.Now(); now.Sub(r.lookedAt) >= lookEvery || hurry == nil {
+			r.lookedAt = now
 			life = r.alive(s)
 		}
 		var n uint64

@@ -26,6 +26,7 @@ func (s *Session) finish(gone bool) {
 		s.in.sampledAt = time.Time{}
 		s.noteSampling(h)
 		s.noteFootprint(true)
+		s.heap.live.judged = time.Time{}
 		s.show(h, s.out.st.Stats())
 	}
 	if killed {

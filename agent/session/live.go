@@ -1,6 +1,8 @@
 package session
 
 import (
+	"time"
+
 	"github.com/heapcam/heapcam/agent/definitions"
 	"github.com/heapcam/heapcam/coverage"
 	"github.com/heapcam/heapcam/trace"
@@ -16,7 +18,12 @@ type live struct {
 	est   *coverage.Live
 	gc    uint64
 	ended uint64 // when that collection had, ns of the stream
+
+	judged   time.Time // when judgment was worked out
+	judgment *Quality
 }
+
+const qualityEvery = time.Second
 
 func newLive() *live {
 	t := trace.NewTypeTable(8)
@@ -70,7 +77,15 @@ const liveBytes = 64
 // total gives what lives, and whether that is known.
 func (l *live) total() (coverage.Count, bool) { return l.est.Total() }
 
-func (l *live) quality() *Quality {
+// quality gives the figure, which may be as old as qualityEvery: it costs about as much as the rest of a step.
+func (l *live) quality(now time.Time) *Quality {
+	if now.Sub(l.judged) >= qualityEvery {
+		l.judged, l.judgment = now, l.newQuality()
+	}
+	return l.judgment
+}
+
+func (l *live) newQuality() *Quality {
 	q, ok := l.est.Figure()
 	if !ok {
 		return nil

@@ -142,7 +142,7 @@ func (s *Session) show(h shmring.Status, stats ringstore.Stats) {
 		// Status says so when the recording is closed and the ring has gone: somebody may wait to attach again.
 		s.in.over = EndedPhase
 	}
-	q, em := s.heap.live.quality(), s.syncs.emergency.Stats()
+	q, em := s.heap.live.quality(time.Now()), s.syncs.emergency.Stats()
 	s.logStore(stats)
 	s.set(func(st *Status) {
 		st.Phase, st.Reason = phase, reason

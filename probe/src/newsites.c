@@ -299,7 +299,7 @@ static bool visit(void) {
     const struct centry *e = class_lookup(c->word);
     if (!e || e->type != c->type) {
         leave_class(c);
-        return visiting++, method_at = 0, true;
+        return visiting++, method_at = 0, anew = false, true;
     }
     struct metaclass m;
     if (c->visited && !c->pending) return visiting++, method_at = 0, true;
