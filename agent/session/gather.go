@@ -24,8 +24,8 @@ func (s *Session) gather(ctx context.Context) error {
 	until := time.Now().Add(gatherMost/2 + shmring.UntilTick(gatherMost/2)) // all sessions step together
 	for {
 		h, err := s.ring.Status()
-		if err != nil || h.Backlog() >= min(smallBacklog, h.Capacity/smallPart) || s.syncs.urgent() || h.State != shmring.StateRecording ||
-			h.Exhausted > s.alarms.oom.seen || !time.Now().Before(until) {
+		if err != nil || h.Backlog() >= min(smallBacklog, h.Capacity/smallPart) || !time.Now().Before(until) ||
+			h.State != shmring.StateRecording || h.Exhausted > s.alarms.oom.seen || s.syncs.urgent() {
 			return nil // step returns an error of the ring
 		}
 		if err := s.governIdle(h); err != nil {

@@ -130,19 +130,20 @@ func (b *reader) collection(c *heap.Cursor, x *heap.Collection) {
 		}
 	}
 	b.uses = b.uses[:0]
-	for _, s := range c.Died {
-		b.die(s, x)
+	if len(c.Died) > 0 {
+		b.die(c.Died, x)
 	}
 }
 
-func (b *reader) die(s *heap.Sample, x *heap.Collection) {
-	l := b.live[s.ID]
-	if l == nil {
-		return
-	}
-	delete(b.live, s.ID)
+// die ends the lives that a collection has found ended.
+func (b *reader) die(died []*heap.Sample, x *heap.Collection) {
 	low, likely := b.pauses.before(x.Kind)
-	b.end(l, ended{max(low, l.resolved), max(likely, l.resolved), x.Start}, true)
+	for _, s := range died {
+		if l := b.live[s.ID]; l != nil {
+			delete(b.live, s.ID)
+			b.end(l, ended{max(low, l.resolved), max(likely, l.resolved), x.Start}, true)
+		}
+	}
 }
 
 // ended says when an object died: not before low, most likely not before likely, and before high.
