@@ -50,7 +50,8 @@ func TestEnds(t *testing.T) {
 		l.sample = &heap.Sample{Sample: trace.Sample{ID: 1, Size: 10}, Weight: 1}
 		b.live[1] = &l
 		n := len(c.kinds)
-		b.die([]*heap.Sample{l.sample}, &heap.Collection{Pause: trace.Pause{Kind: c.kinds[n-1], Start: uint64(n) * second}})
+		x := heap.Collection{Pause: trace.Pause{Kind: c.kinds[n-1], Start: uint64(n) * second}}
+		b.die([]*heap.Sample{l.sample}, &x)
 		if len(b.out.drags) != 1 {
 			t.Fatalf("%s: %d drags", name, len(b.out.drags))
 		}
