@@ -9,7 +9,7 @@ import (
 
 const (
 	// smallBacklog, smallPart and gatherMost: while the ring holds less than that, or than that part of itself, a
-	// session waits at most so long for more, since larger frames compress better, and each time that a process wakes up
+	// session waits at most so long for more: larger frames compress better, and each time that a process wakes up
 	// costs about as much as the work it then finds. What waits in the ring survives the death of JVM and agent alike.
 	smallBacklog = 512 << 10
 	smallPart    = 8
