@@ -95,7 +95,7 @@ func TestTotalOnlyWhenNeeded(t *testing.T) {
 			sum += size[d]
 		}
 		for ; gone < len(all) && !slices.Contains(dirs, all[gone]); gone++ {
-			// Room is made before it is used: three quarters of what the recording has, which may have been a file more.
+			// Room is made ahead: for three quarters of the recording, which may have been a file larger.
 			if sum+size[all[gone]] <= total-file-size[all[len(all)-1]]*3/4 {
 				t.Errorf("%s was removed, though it fits: %d and %d bytes", all[gone], sum, size[all[gone]])
 			}
