@@ -41,6 +41,10 @@ func TestDrag(t *testing.T) {
 			dir := r.recorded(t).dir
 			verify(t, dir, 1)
 			compareDrag(t, r.stdout.String(), dragBySite(t, dir), c.scope == "all")
+			if t.Failed() {
+				rows, _, _ := heapcam(t, "drag", "--top", "0", dir)
+				t.Log(rows)
+			}
 		})
 	}
 }
