@@ -52,7 +52,7 @@ type Ring struct {
 	opt  Options
 	id   identity // dev, inode, and the folder, for Unlink and Alive
 
-	lookedAt time.Time // when Wait has seen whether the producer is alive
+	lookedAt time.Time // when Wait has seen whether the producer is alive; Wait's own, which one goroutine calls
 
 	found atomic.Int64 // the JVM's pid as we count, once it was searched for
 

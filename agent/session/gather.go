@@ -18,15 +18,19 @@ const (
 	glanceEvery = 100 * time.Millisecond
 )
 
-// gather waits until the ring holds enough to be worth a step, or something in it cannot wait. Meanwhile the probe's
-// cost stays governed, which needs nothing but the ring's counters.
+// gather waits until the ring holds enough to be worth a step, or something in it cannot wait: that is found at the
+// second look, so that a JVM that always says so causes ten steps a second at most. Meanwhile the probe's cost stays
+// governed, which needs nothing but the ring's counters.
 func (s *Session) gather(ctx context.Context) error {
 	until := time.Now().Add(gatherMost/2 + shmring.UntilTick(gatherMost/2)) // all sessions step together
-	for {
+	for first := true; ; first = false {
 		h, err := s.ring.Status()
 		if err != nil || h.Backlog() >= min(smallBacklog, h.Capacity/smallPart) || !time.Now().Before(until) ||
-			h.State != shmring.StateRecording || h.Exhausted > s.alarms.oom.seen || s.syncs.urgent() {
+			h.State.Ended() || s.syncs.urgent() {
 			return nil // step returns an error of the ring
+		}
+		if !first && (h.State != shmring.StateRecording || h.Exhausted > s.alarms.oom.seen) {
+			return nil
 		}
 		if err := s.governIdle(h); err != nil {
 			return err

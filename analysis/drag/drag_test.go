@@ -74,6 +74,7 @@ func TestBefore(t *testing.T) {
 		{false, []uint64{young, full, young, young}, 3, 3},
 		{false, []uint64{young, full, young, full}, 2, 2},
 		{false, []uint64{young, full}, 0, 0},
+		{false, []uint64{young, trace.PauseWalk, young}, 1, 1},
 		{true, []uint64{young, remark, cleanup, young}, 1, 1},
 		{true, []uint64{remark, young, remark, cleanup, young, remark}, 1, 3},
 		{true, []uint64{remark, young, remark, cleanup, mixed}, 1, 3},

@@ -19,6 +19,7 @@ func (p *pauses) before(kind uint64) (low, likely uint64) {
 	for i := len(p.at) - 2; i >= 0; i-- {
 		x := p.at[i]
 		switch {
+		case x.kind == trace.PauseWalk: // nothing was collected
 		case young && p.g1 && (x.kind == trace.PauseRemark || x.kind == trace.PauseCleanup):
 		case young, x.kind == trace.PauseFull:
 			return x.start, max(likely, x.start)
