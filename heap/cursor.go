@@ -78,6 +78,9 @@ type Cursor struct {
 	OnListing func(gc uint64)
 	// OnSummary, if set, is called with each summary, the state being that after the newest collection so far.
 	OnSummary func(*trace.Summary)
+	// OnTold, if set, is called with each live sample whose site the bytecode has told, too (frame): two that know the
+	// site of one object, of which one may be wrong.
+	OnTold func(s *Sample, frame uint64)
 	// OnEpoch, if set, is called with each epoch when it has been read; applied: the state, or a part of it, is known,
 	// and the epoch has been applied to it. What it points to is valid until the call returns.
 	OnEpoch func(e *trace.Epoch, applied bool)

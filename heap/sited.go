@@ -57,6 +57,9 @@ func (r *Replay) site(all []trace.SitedAddr, gc, time uint64) {
 			put = append(put, sited{x.Addr, id})
 			r.told.tell(r.placeOf(frame), gc)
 		case ok && !samples.Sited(o.Sample):
+			if s := r.Live.Get(o.Sample); r.OnTold != nil && s != nil && !s.Told {
+				r.OnTold(s, r.Symbols.Site(x.Frame))
+			}
 			r.Tell(o.Sample)
 		}
 	}

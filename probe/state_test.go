@@ -58,6 +58,7 @@ var outlive = map[string]string{
 	"before":                "shadow.c: what recordings before have given",
 	"builtin":               "jvm.c: a class of the JDK",
 	"loader_class":          "jvm.c: a class of the JDK",
+	"reflection":            "jvm.c: a class of the JDK",
 	"load":                  "jvm.c: a method of the JDK",
 	"load_resolve":          "jvm.c: a method of the JDK",
 	"parent":                "jvm.c: a field of the JDK",

@@ -192,8 +192,11 @@ type CoverageReport struct {
 	ProofsChecked uint64 `json:"proofs_checked"`
 	ProofsWrong   uint64 `json:"proofs_wrong"`
 	// The same of classes with two to four candidates: wrong are samples that end at none of them.
-	ListsChecked uint64     `json:"candidates_checked"`
-	ListsWrong   uint64     `json:"candidates_wrong"`
+	ListsChecked uint64 `json:"candidates_checked"`
+	ListsWrong   uint64 `json:"candidates_wrong"`
+	// Samples of objects whose site the bytecode has noted, too, and those of them whose stack is not below that site.
+	NotedChecked uint64     `json:"exact_checked"`
+	NotedWrong   uint64     `json:"exact_wrong"`
 	SyncPoints   []FromSync `json:"sync_points"`
 
 	at      map[uint64]*Coverage
@@ -208,6 +211,13 @@ func MakeCoverage(from heap.Reader) (*CoverageReport, error) {
 	var f CoverageFollower
 	f.Begin(r)
 	f.proofs.Checks = true
+	r.OnTold = func(s *heap.Sample, frame uint64) {
+		q.NotedChecked++
+		if !below(r.Symbols, s.Frame, frame) {
+			q.NotedWrong++
+		}
+	}
+	defer func() { r.OnTold = nil }()
 	err := collection.Each(from, func(c *heap.Collection) bool {
 		f.Follow(r)
 		row := CoverageRow{GC: c.GC, Time: collection.Wall(r.Symbols, c.Start),
@@ -238,6 +248,20 @@ func MakeCoverage(from heap.Reader) (*CoverageReport, error) {
 	q.ProofsChecked, q.ProofsWrong, q.ListsChecked, q.ListsWrong = one.Samples, one.Wrong, few.Samples, few.Wrong
 	q.SeenBytes, q.KnownBytes = coverage.Resolution(q.Interval)
 	return q, err
+}
+
+// below says whether the stack of a sample has the bytecode that noted the site of the same object: as its innermost
+// frame or, where that called a method that allocates without a bytecode, as a caller.
+func below(t *heap.Symbols, frame, noted uint64) bool {
+	want := t.Frames[noted]
+	for n := 0; frame != 0 && n < deepest; n++ {
+		f := t.Frames[frame]
+		if f.Method == want.Method && f.BCI == want.BCI {
+			return true
+		}
+		frame = f.Parent
+	}
+	return false
 }
 
 // Alone adds what is known from the first sync point of r on, which begins there, for the collections that q knows. It

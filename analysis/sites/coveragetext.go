@@ -22,6 +22,10 @@ func (q *CoverageReport) WriteText(w io.Writer, most int) {
 	gone := collection.Gone{Epochs: q.LostEpochs, Samples: q.LostSamples, States: q.UnknownGCs, Damaged: q.damaged}
 	ui.Field(w, "Missing", gone.Text())
 	collection.WriteMissed(w, "  No events", 16, q.Missed)
+	if q.NotedChecked > 0 {
+		ui.Field(w, "Noted sites", ui.Flowf("%s samples compared, %s of them have another stack",
+			ui.Flow(ui.Count(q.NotedChecked)), ui.Flow(ui.Count(q.NotedWrong))))
+	}
 	q.writeAlone(w)
 	if len(q.Collections) > 0 {
 		ui.Section(w, "Share of the live bytes by what is known of their allocation site, after each collection")

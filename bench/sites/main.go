@@ -3,6 +3,9 @@
 // `go run ./bench/sites RECORDING...` prints, for the live objects after the last collection of each, how many classes
 // have objects with a site, how many classes the tracker adds, and how many of these suffice for 90 and 99 % of them.
 //
+// `go run ./bench/sites -born RECORDING...` prints of how many new objects such recordings know the site, and compares
+// it with the stacks of samples; with -more also of which types they do not know it.
+//
 // Hashes.java measures what identity hashes that carry a site cost a program that uses them (`--sites hash`).
 package main
 
@@ -25,8 +28,12 @@ type group struct {
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: sites RECORDING...")
+		fmt.Fprintln(os.Stderr, "usage: sites [-born|-more] RECORDING...")
 		os.Exit(2)
+	}
+	if os.Args[1] == "-born" || os.Args[1] == "-more" {
+		bornTable(os.Args[2:], os.Args[1] == "-more")
+		return
 	}
 	fmt.Println("| recording | objects | with a site | classes of these | classes added | for 90 % | for 99 % |")
 	fmt.Println("|---|---|---|---|---|---|---|")

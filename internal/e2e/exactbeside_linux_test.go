@@ -162,18 +162,8 @@ type ofLength struct {
 // sitesByLength groups the live arrays at the end by length, and these by innermost frame.
 func sitesByLength(t *testing.T, dir string) map[int]ofLength {
 	t.Helper()
-	type group struct {
-		Name     string  `json:"key"`
-		Objects  float64 `json:"objects"`
-		Samples  uint64  `json:"samples"`
-		Children []group `json:"children"`
-	}
-	var g struct {
-		Tree group `json:"tree"`
-	}
-	heapcamJSON(t, &g, "group", "--by", "length,site(1)", dir)
 	by := map[int]ofLength{}
-	for _, l := range g.Tree.Children {
+	for _, l := range groups(t, dir, "length,site(1)") {
 		n, err := strconv.Atoi(strings.ReplaceAll(l.Name, ",", ""))
 		if err != nil {
 			continue
@@ -185,4 +175,32 @@ func sitesByLength(t *testing.T, dir string) map[int]ofLength {
 		by[n] = x
 	}
 	return by
+}
+
+// group is a node of `heapcam group --json`.
+type group struct {
+	Name     string  `json:"key"`
+	Objects  float64 `json:"objects"`
+	Samples  uint64  `json:"samples"`
+	Children []group `json:"children"`
+}
+
+func groups(t *testing.T, dir, by string) []group {
+	t.Helper()
+	var g struct {
+		Tree group `json:"tree"`
+	}
+	heapcamJSON(t, &g, "group", "--by", by, dir)
+	return g.Tree.Children
+}
+
+// sitesOfType gives the innermost frames of the objects of a type, at the end of a recording.
+func sitesOfType(t *testing.T, dir, name string) []group {
+	t.Helper()
+	for _, g := range groups(t, dir, "type,site(1)") {
+		if g.Name == name {
+			return g.Children
+		}
+	}
+	return nil
 }

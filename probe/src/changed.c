@@ -112,11 +112,22 @@ static uint64_t key_of_class(JNIEnv *jni, jclass k) {
 // that JNI has room for, as many as HotSpot takes.
 enum { BATCH = 512, MOST_REFERENCES = 4096, KEPT_OF_CLASS = 12 << 10 };
 
-static bool may_be_changed(jclass k) {
-    jboolean may = JNI_FALSE, array = JNI_TRUE;
+// What is not linked yet has no methods that run. To link it may call the application's class loaders, and may fail, but
+// not where the JVM itself loads: some of these classes have come with the JDK's archive.
+static bool is_linked(JNIEnv *jni, jclass k) {
     jint status = 0;
+    jobject loader = NULL;
+    if ((*jvmti)->GetClassStatus(jvmti, k, &status)) return false;
+    if (status & JVMTI_CLASS_STATUS_PREPARED) return true;
+    const bool ok = !(*jvmti)->GetClassLoader(jvmti, k, &loader) && !loader;
+    (*jni)->DeleteLocalRef(jni, loader);
+    return ok && !(status & JVMTI_CLASS_STATUS_ERROR);
+}
+
+static bool may_be_changed(JNIEnv *jni, jclass k) {
+    jboolean may = JNI_FALSE, array = JNI_TRUE;
     return !(*jvmti)->IsArrayClass(jvmti, k, &array) && !array && !(*jvmti)->IsModifiableClass(jvmti, k, &may) &&
-           may && !(*jvmti)->GetClassStatus(jvmti, k, &status) && status & JVMTI_CLASS_STATUS_PREPARED;
+           may && is_linked(jni, k);
 }
 
 static bool is_one(jclass k, changed_may *may) {
@@ -130,7 +141,7 @@ static bool is_one(jclass k, changed_may *may) {
 }
 
 static bool wanted(JNIEnv *jni, jclass k, bool back, changed_may *may) {
-    if (!may_be_changed(k) || !is_one(k, may)) return false;
+    if (!may_be_changed(jni, k) || !is_one(k, may)) return false;
     const uint64_t key = key_of_class(jni, k);
     const enum state s = state_of(key);
     if (!back) return s != STAYS;

@@ -23,8 +23,12 @@ struct rewritten {
 
 // What an allocation makes: of a type that is known, or of one that is known in part.
 enum made_kind { MADE_TYPE, MADE_ARRAY, MADE_OBJECTS, MADE_INSTANCE, MADE_LAMBDA, MADE_KINDS };
+// Whether the call behind an array says how long it is, and of what it takes that: what was made; the array that it was
+// made of; the length that is above a class.
+enum made_length { LENGTH_NONE, LENGTH_OF_RESULT, LENGTH_OF_RECEIVER, LENGTH_ON_TOP };
 struct made {
     enum made_kind kind;
+    enum made_length length;
     struct text type; // of MADE_TYPE: as the JVM names it, without the first `[`s, of which there are so many
     int dimensions;
 };

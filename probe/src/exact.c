@@ -51,9 +51,10 @@ static uint32_t method_of(void *arg, const struct rewritten *m) {
         bci = at, line = n;
     }
     uint8_t *const body = e.p = e.base + SITES_HEAD;
-    put_u(&e, m->class.n + 2);
+    const size_t class_n = sites_name((const char *)m->class.p, m->class.n);
+    put_u(&e, class_n + 2);
     put8(&e, 'L');
-    for (size_t i = 0; i < m->class.n; i++) put8(&e, m->class.p[i]);
+    for (size_t i = 0; i < class_n; i++) put8(&e, m->class.p[i]);
     put8(&e, ';');
     put_text(&e, m->name);
     put_text(&e, m->sig);
@@ -78,7 +79,9 @@ static uint32_t hash_of(const struct made *m) {
 static uint32_t site_of(void *arg, uint32_t method, uint32_t bci, const struct made *m) {
     (void)arg;
     const uint32_t frame = sites_outermost(method, (int32_t)bci);
-    return shadow_site(frame, m->kind == MADE_TYPE ? hash_of(m) : (uint32_t)m->kind);
+    if (m->kind != MADE_TYPE) return shadow_site(frame, (uint32_t)m->kind, m->kind);
+    const bool is_array = m->dimensions || (m->type.n && *m->type.p == '[');
+    return shadow_site(frame, hash_of(m), is_array ? MADE_ARRAY : MADE_INSTANCE);
 }
 
 // ---- classes -------------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ bool thread_start(JNIEnv *jni, jvmtiStartFunction f) {
 }
 
 // ---- class loaders -------------------------------------------------------------------------------
-static jclass builtin, loader_class; // global
+static jclass builtin, loader_class, reflection; // global; the last one is NULL where there is none (JDK 25)
 static jmethodID load, load_resolve;
 static jfieldID parent, lock_map;
 
@@ -158,6 +158,10 @@ bool loaders_begin(JNIEnv *jni) {
             lock_map = (*jni)->GetFieldID(jni, k, "parallelLockMap", "Ljava/util/concurrent/ConcurrentHashMap;");
     }
     (*jni)->ExceptionClear(jni);
+    jclass r = lock_map ? (*jni)->FindClass(jni, "jdk/internal/reflect/DelegatingClassLoader") : NULL;
+    reflection = r ? (*jni)->NewGlobalRef(jni, r) : NULL;
+    (*jni)->ExceptionClear(jni);
+    (*jni)->DeleteLocalRef(jni, r);
     (*jni)->DeleteLocalRef(jni, b);
     (*jni)->DeleteLocalRef(jni, k);
     return lock_map != NULL;
@@ -187,8 +191,20 @@ static bool is_known(jvmtiEnv *env, jclass k) {
     return known;
 }
 
+// What javac reads another JDK with. It has a lock, but holds none that the code of its classes may wait for.
+static bool reads_jdk(jvmtiEnv *env, JNIEnv *jni, jobject l) {
+    static const char loader[] = "Ljdk/internal/jrtfs/JrtFileSystemProvider$JrtFsLoader;";
+    char *name = NULL;
+    jclass k = (*jni)->GetObjectClass(jni, l);
+    const bool ok = !(*env)->GetClassSignature(env, k, &name, NULL) && !strcmp(name, loader);
+    (*env)->Deallocate(env, (unsigned char *)name);
+    (*jni)->DeleteLocalRef(jni, k);
+    return ok;
+}
+
 // One level: whether it delegates; more: to its parent, which may be null.
 static bool delegates(jvmtiEnv *env, JNIEnv *jni, jobject l) {
+    if (reads_jdk(env, jni, l)) return true;
     jobject locks = (*jni)->GetObjectField(jni, l, lock_map);
     if (!locks) return false;
     (*jni)->DeleteLocalRef(jni, locks);
@@ -207,7 +223,8 @@ bool loader_finds(jvmtiEnv *env, JNIEnv *jni, jobject loader) {
     jobject l = loader ? (*jni)->NewLocalRef(jni, loader) : NULL;
     bool ok = true;
     for (int i = 0; l && ok && !(*jni)->IsInstanceOf(jni, l, builtin); i++) {
-        ok = i < MOST && delegates(env, jni, l);
+        // The JVM never asks the loader of reflection's own classes, but its parent.
+        ok = i < MOST && ((reflection && (*jni)->IsInstanceOf(jni, l, reflection)) || delegates(env, jni, l));
         jobject up = ok ? (*jni)->GetObjectField(jni, l, parent) : NULL;
         (*jni)->DeleteLocalRef(jni, l);
         l = up;

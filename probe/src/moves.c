@@ -102,14 +102,14 @@ bool moves_put(struct enc *e, struct heapmaps *m, int kind, int depth) {
     struct emptied x = {.e = e, .finish = &m->finish, .uncounted = ramp_uncounted()};
     cuts_amid(true);
     bool ok = put_emptied(&x, m, evac, full, &eden_ns);
-    if (full && ok) shadow_put(e, m);
-
+    const bool has_sites = full && ok;
     if (evac && heapwalk()->failed) ok &= !heapwalk()->failed(m);
     cuts_for_births(m, evac);
     struct walker w = walker_on(e, &m->finish);
     uint8_t *at = blob_begin(e, HC_EV_BIRTHS);
     heapwalk()->births(&w, m, evac);
     blob_end(e, at);
+    if (has_sites) shadow_put(e, m);
     if (!e->over && walk_ndest()) violation("a destination is not the start of an object", walk_ndest());
 
     w.uncounted = ramp_uncounted();

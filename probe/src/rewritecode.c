@@ -16,10 +16,11 @@ enum {
     GOTO_W = 200,
     CALL = 8,    // bytes that are put behind an allocation
     WITH_LENGTH = 2, // more of them behind that of an array
+    NOP = 0,
     DUP = 89,
+    DUP_X1 = 90,
+    SWAP = 95,
     ARRAYLENGTH = 190,
-    NEWARRAY = 188,
-    ANEWARRAY = 189,
     LONG = 8000, // the compilers leave longer methods alone
     MORE_STACK = 3,
     NOWHERE = -1,
@@ -42,8 +43,11 @@ static bool is_switch(uint8_t c) { return c == TABLESWITCH || c == LOOKUPSWITCH;
 static bool is_branch(uint8_t c) { return (c >= 153 && c <= 167) || c == 198 || c == 199; } // of two bytes
 static size_t padding(size_t at) { return 3 - at % 4; }
 
-static bool is_array(uint8_t op) { return op == NEWARRAY || op == ANEWARRAY; }
-static size_t call_bytes(uint8_t op) { return is_array(op) ? CALL + WITH_LENGTH : CALL; }
+// How much is put before and behind an instruction that allocates.
+static size_t before_bytes(const struct made *m) { return m->length >= LENGTH_OF_RECEIVER; }
+static size_t behind_bytes(const struct made *m) {
+    return m->length == LENGTH_NONE ? CALL : m->length == LENGTH_ON_TOP ? CALL + 1 : CALL + WITH_LENGTH;
+}
 
 // Where each instruction will be, or the call before it. Returns how many calls there are, -1: the code is not
 // understood.
@@ -62,10 +66,11 @@ static int layout(struct code *c) {
         if (!len || len > c->n - i || op > GOTO_W || op == 168 || op == 169) return -1;
         if (op == 196 && c->code[i + 1] == 169) return -1;
         c->pos[i] = (uint32_t)at;
-        const size_t before = uses ? use_before(&c->uses, i, len, call) : 0;
-        at += before + len, calls += before > 0;
+        const bool makes = !uses && made_at(c->f, c->code, i, &made);
+        const size_t before = uses ? use_before(&c->uses, i, len, call) : makes ? before_bytes(&made) : 0;
+        at += before + len, calls += makes || before;
         if (is_switch(op)) at += padding(c->pos[i]) - padding(i);
-        if (!uses && made_at(c->f, c->code, i, &made)) at += call_bytes(op), calls++;
+        if (makes) at += behind_bytes(&made);
     }
     c->pos[c->n] = (uint32_t)at;
     c->new_n = at;
@@ -106,19 +111,48 @@ static bool put_switch(struct out *o, const struct code *c, size_t i, size_t len
 }
 
 // The call behind the allocation at i.
-static void put_call(struct out *o, struct code *c, size_t i, const struct made *made) {
-    struct file *f = c->f;
-    const uint32_t id = f->w->site(f->w->arg, c->method, c->pos[i], made);
-    const bool array = is_array(c->code[i]);
-    if (!id || id >> SITE_LOW > INT8_MAX) {
-        put(o, "\0\0\0\0\0\0\0\0\0\0", call_bytes(c->code[i]));
+// The site's id; 0: it has none, and nothing is done there.
+static uint32_t site_id(struct code *c, size_t i, const struct made *made) {
+    const uint32_t id = c->f->w->site(c->f->w->arg, c->method, c->pos[i] + (uint32_t)before_bytes(made), made);
+    return id >> SITE_LOW > INT8_MAX ? 0 : id;
+}
+
+// So that the length, or an array that is as long, is below what the instruction makes.
+static void put_before(struct out *o, const struct made *made, uint32_t id) {
+    if (before_bytes(made)) w1(o, !id ? NOP : made->length == LENGTH_ON_TOP ? DUP_X1 : DUP);
+}
+
+static void put_call(struct out *o, struct code *c, const struct made *made, uint32_t id) {
+    if (!id) {
+        put(o, "\0\0\0\0\0\0\0\0\0\0", behind_bytes(made));
         return;
     }
-    if (array) w1(o, DUP), w1(o, ARRAYLENGTH);
+    if (made->length == LENGTH_OF_RESULT)
+        w1(o, DUP), w1(o, ARRAYLENGTH);
+    else if (made->length == LENGTH_OF_RECEIVER)
+        w1(o, SWAP), w1(o, ARRAYLENGTH);
+    else if (made->length)
+        w1(o, SWAP);
     // No constant of the class: HotSpot would keep those of all recordings.
     w1(o, BIPUSH), w1(o, id >> SITE_LOW), w1(o, SIPUSH), w2(o, id & ((1u << SITE_LOW) - 1));
-    w1(o, INVOKESTATIC), w2(o, f->count + (array ? HELPER_OTHER : HELPER_FIRST));
-    f->w->sites++;
+    w1(o, INVOKESTATIC), w2(o, c->f->count + (made->length ? HELPER_OTHER : HELPER_FIRST));
+    c->f->w->sites++;
+}
+
+static bool put_instruction(struct out *o, const struct code *c, size_t i, size_t len) {
+    const uint8_t op = c->code[i];
+    int32_t d;
+    if (is_switch(op)) return put_switch(o, c, i, len);
+    if (is_branch(op)) {
+        if (!jump(c, i, (int16_t)get16(c->code + i + 1), &d) || d != (int16_t)d) return false;
+        w1(o, op), w2(o, (uint32_t)d & 0xffff);
+    } else if (op == GOTO_W) {
+        if (!jump(c, i, (int32_t)get32(c->code + i + 1), &d)) return false;
+        w1(o, op), w4(o, (uint32_t)d);
+    } else {
+        put(o, c->code + i, len);
+    }
+    return true;
 }
 
 static bool put_code(struct out *o, struct code *c) {
@@ -129,24 +163,15 @@ static bool put_code(struct out *o, struct code *c) {
     if (uses && c->uses.entry) use_entry(&c->uses, call), put(o, call, USE_ENTRY), c->f->w->sites++;
     if (uses) uses_restart(&c->uses);
     for (size_t i = 0, len; i < c->n; i += len) {
-        const uint8_t op = c->code[i];
-        int32_t d;
         len = bytecode_length(c->code, c->n, i);
         const size_t before = uses ? use_before(&c->uses, i, len, call) : 0;
         put(o, call, before);
         c->f->w->sites += before > 0;
-        if (is_switch(op)) {
-            if (!put_switch(o, c, i, len)) return false;
-        } else if (is_branch(op)) {
-            if (!jump(c, i, (int16_t)get16(c->code + i + 1), &d) || d != (int16_t)d) return false;
-            w1(o, op), w2(o, (uint32_t)d & 0xffff);
-        } else if (op == GOTO_W) {
-            if (!jump(c, i, (int32_t)get32(c->code + i + 1), &d)) return false;
-            w1(o, op), w4(o, (uint32_t)d);
-        } else {
-            put(o, c->code + i, len);
-        }
-        if (!uses && made_at(c->f, c->code, i, &made)) put_call(o, c, i, &made);
+        const bool makes = !uses && made_at(c->f, c->code, i, &made);
+        const uint32_t id = makes ? site_id(c, i, &made) : 0;
+        if (makes) put_before(o, &made, id);
+        if (!put_instruction(o, c, i, len)) return false;
+        if (makes) put_call(o, c, &made, id);
     }
     return o->bad || o->n - from == c->new_n;
 }

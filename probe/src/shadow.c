@@ -82,10 +82,12 @@ void shadow_give_back(void) {
     if (outside) os_give_back(outside, SHADOW_OUTSIDE * sizeof *outside);
 }
 
-uint32_t shadow_site(uint32_t frame, uint32_t hash) {
+uint32_t shadow_site(uint32_t frame, uint32_t hash, enum made_kind kind) {
     const uint32_t site = before + frame;
     if (!frame || site >= SHADOW_SITES) return 0;
-    atomic_store_explicit(&expected[site], hash, memory_order_release);
+    // Several types: methods that say the same are one, such as those of reflection's own classes.
+    const uint32_t other = atomic_load_explicit(&expected[site], memory_order_relaxed);
+    atomic_store_explicit(&expected[site], other && other != hash ? kind : hash, memory_order_release);
     uint32_t most = atomic_load_explicit(&given, memory_order_relaxed);
     while (site > most && !atomic_compare_exchange_weak(&given, &most, site)) {
     }
@@ -190,7 +192,8 @@ static void keep_moved(uint64_t lo, uint64_t hi) {
 static bool holds_kept(const struct heapmap *m, uint32_t i) {
     if (!used(&m->area[i])) return false;
     if (!vm_has_regions()) return i == FROM || i == OLD;
-    return m->area[i].kind == HC_SPACE_SURVIVOR || m->area[i].kind == HC_SPACE_OLD;
+    const uint32_t k = m->area[i].kind;
+    return k == HC_SPACE_SURVIVOR || k == HC_SPACE_OLD || k == HC_SPACE_HUMONGOUS;
 }
 
 // false: there is no room or no time for more, from *from on.
@@ -223,7 +226,8 @@ static bool put_all_kept(struct sited *s, struct place *from, const struct heapm
     for (; from->area < m->n; from->at = 0, from->area++) {
         const struct area *a = &m->area[from->area];
         if (s->until && now_ns() > s->until) return false;
-        if (holds_kept(m, from->area) && !put_kept(s, from, a->bottom, a->top)) return false;
+        const uint64_t end = a->kind == HC_SPACE_HUMONGOUS ? a->bottom + 8 : a->top; // one object, and more regions
+        if (holds_kept(m, from->area) && !put_kept(s, from, a->bottom, end)) return false;
     }
     *from = (struct place){0, 0};
     return true;
@@ -255,13 +259,21 @@ void shadow_find(uint64_t dw, uint64_t found) {
 
 static bool is_now(uint32_t entry) { return entry >> SHADOW_PHASE == number && is_site(entry & SITE_MASK); }
 
-// The site of an array at a that has none where it ended.
+// The site of an array at a that has none where it ended. 0 also if it may come from several.
 static uint32_t site_outside(uint64_t a, const struct named *t) {
     struct obj o;
     if (!t || !(t->kinds >> MADE_ARRAY & 1) || !obj_at(a, rd64((void *)a), &o) || o.len < SHADOW_LARGE) return 0;
-    const uint64_t v = outside[(o.len ^ o.len >> 14 ^ t->hash) % SHADOW_OUTSIDE];
-    const uint32_t entry = (uint32_t)(v >> 32), site = entry & SITE_MASK;
-    return is_now(entry) && (uint32_t)v == o.len && fits(site, t) ? site : 0;
+    const uint32_t types[] = {t->hash, MADE_OBJECTS, MADE_ARRAY}; // what a site may expect, and is found by
+    uint32_t found = 0;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const uint64_t v = outside[(o.len ^ o.len >> 14 ^ types[i]) % SHADOW_OUTSIDE];
+        const uint32_t entry = (uint32_t)(v >> 32), site = entry & SITE_MASK;
+        if (entry >> SHADOW_PHASE != number) continue;
+        if (site && ((uint32_t)v != o.len || !fits(site, t))) continue;
+        if (!site || found) return 0; // two have met there, or here
+        found = site;
+    }
+    return is_site(found) ? found : 0;
 }
 
 // Whether the object at a is of that type: what was a forwarding pointer may have been something else.
@@ -321,7 +333,8 @@ static void restore(const struct heapmap *m) {
     for (uint32_t i = 0; i < m->n; i++) {
         if (!holds_kept(m, i)) continue;
         struct obj o;
-        for (uint64_t a = m->area[i].bottom, top = m->area[i].top; a < top; a += o.bytes) {
+        const uint64_t top = m->area[i].kind == HC_SPACE_HUMONGOUS ? m->area[i].bottom + 8 : m->area[i].top;
+        for (uint64_t a = m->area[i].bottom; a < top; a += o.bytes) {
             const uint64_t mark = rd64((void *)a);
             if (!obj_at(a, mark, &o) || !o.bytes) break; // garbage that nobody can read: the rest is not known
             const uint32_t site = stamped(mark);

@@ -22,8 +22,9 @@ struct shadow_place { // what the code needs to know: addresses, and the shift f
     int shift;
 };
 bool shadow_init(struct shadow_place *at);         // false: no memory. The thread that begins
-// Gives the number of the site of a frame; 0: there is none left. hash: of its type's name, or a made_kind. Any thread
-uint32_t shadow_site(uint32_t frame, uint32_t hash);
+// Gives the number of the site of a frame; 0: there is none left. hash: of its type's name, or a made_kind; kind: what
+// holds for several types. Any thread
+uint32_t shadow_site(uint32_t frame, uint32_t hash, enum made_kind kind);
 uint32_t shadow_hash(uint32_t h, const void *p, uint64_t n); // FNV-1a, never a made_kind; h: 0, or of what is before
 bool shadow_switch(bool on);                        // what it was; off: the code stores nothing
 bool shadow_is_on(void);
@@ -35,7 +36,7 @@ struct shadow_entries {
 };
 struct shadow_entries shadow_entries(void);
 // What says where a survivor of eden comes from, until shadow_put: a bit that no length has, its type, and the entry
-// where it ended, in bytes from the heap's begin.
+// where it ended, in bytes from the heap's begin; 0: a thread has allocated it outside of eden.
 #define SHADOW_FOUND (1ull << 63)
 static inline uint64_t shadow_found(struct shadow_entries s, uint64_t end, uint32_t type) {
     return SHADOW_FOUND | (uint64_t)(type & TYPE_MASK) << 32 | s.table[end >> s.shift];

@@ -169,12 +169,18 @@ static void keep_method(jmethodID m, uint32_t id) {
 
 // For a method that is called by reflection often, older JDKs make a class that calls it, with a number in its name. A
 // program that loads its classes again and again gets ever more of them. Without the number they say the same.
+size_t sites_name(const char *class, size_t n) {
+    static const char of[][32] = {"jdk/internal/reflect/Generated", "sun/reflect/Generated"};
+    size_t end = n;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (n > strlen(of[i]) && !memcmp(class, of[i], strlen(of[i])))
+            while (class[end - 1] >= '0' && class[end - 1] <= '9') end--;
+    return end;
+}
+
 static void without_number(char *cls) {
-    static const char of[][32] = {"Ljdk/internal/reflect/Generated", "Lsun/reflect/Generated"};
-    if (!cls || (strncmp(cls, of[0], strlen(of[0])) && strncmp(cls, of[1], strlen(of[1])))) return;
-    size_t end = strlen(cls) - 1, at = end; // of the semicolon
-    while (cls[at - 1] >= '0' && cls[at - 1] <= '9') at--;
-    if (at < end) cls[at] = ';', cls[at + 1] = 0;
+    const size_t n = cls ? strlen(cls) : 0, end = n > 2 ? 1 + sites_name(cls + 1, n - 2) : n;
+    if (end + 1 < n) cls[end] = ';', cls[end + 1] = 0;
 }
 
 static uint32_t define_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m) {

@@ -26,6 +26,7 @@ enum { SITES_STACK = 512 };
 uint32_t stack_id(const struct site_frame *fr, int n);
 uint32_t sites_method(jvmtiEnv *env, JNIEnv *jni, jmethodID m); // its id; 0: the table is full
 uint32_t sites_methods(void); // how many are defined, of 65,536
+size_t sites_name(const char *class, size_t n); // how much of a class's name says which one it is
 // The id of a method that is defined from body to e, with SITES_HEAD bytes free before body; 0: no room.
 enum { SITES_HEAD = 11 };
 uint32_t sites_same_method(uint8_t *body, struct enc *e);

@@ -183,6 +183,7 @@ HOT uint64_t births(int lay, struct walker *w, uint64_t lo, uint64_t hi, bool yo
         uint64_t bytes;
         const struct hot *o = object(lay, a, mark, round, &spare, &len, &bytes);
         if (!LIKELY(o && bytes <= hi - a)) break;
+        if (!LIKELY(!all) && shadow_is_on()) shadow_find(dw, SHADOW_FOUND | (uint64_t)(o->type & TYPE_MASK) << 32);
         if (!LIKELY(open)) {
             p = zig_long(p, (int64_t)(dw - prev_end));
             open = true;
