@@ -147,7 +147,7 @@ var Groups = []Group{
 			Zero: "4 MiB at first; it grows with the heap up to 64 MiB, or to 5 % of the cgroup's free memory if " +
 				"that is less",
 			Help: "Size of each JVM's shared ring, a power of two. The ring is memory of the JVM's cgroup.",
-			More: "At depth full it starts with up to 16 MiB. A size that you set does not change. The RSS of the " +
+			More: "At depth full it starts with up to 32 MiB. A size that you set does not change. The RSS of the " +
 				"JVM " +
 				"counts the ring twice, its cgroup once.",
 			Wins: "At 0 the memory of the cgroup limits it. If the ring is then too small for a listing of the heap, " +

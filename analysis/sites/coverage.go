@@ -194,7 +194,8 @@ type CoverageReport struct {
 	// The same of classes with two to four candidates: wrong are samples that end at none of them.
 	ListsChecked uint64 `json:"candidates_checked"`
 	ListsWrong   uint64 `json:"candidates_wrong"`
-	// Samples of objects whose site the bytecode has noted, too, and those of them whose stack is not below that site.
+	// Samples of objects whose site the bytecode has noted, too, and those of them whose stack is not below that site;
+	// both are 0 if stacks were cut because the probe's table of frames was full.
 	NotedChecked uint64     `json:"exact_checked"`
 	NotedWrong   uint64     `json:"exact_wrong"`
 	SyncPoints   []FromSync `json:"sync_points"`
@@ -239,6 +240,9 @@ func MakeCoverage(from heap.Reader) (*CoverageReport, error) {
 		q.Interval = r.JVM.Interval
 	}
 	q.Noted = r.HasSited()
+	if r.Symbols.SitesCut != nil {
+		q.NotedChecked, q.NotedWrong = 0, 0
+	}
 	q.LostEpochs += r.LostSince()
 	for _, g := range r.Gaps {
 		q.LostSamples += g.Samples

@@ -42,9 +42,9 @@ type born struct {
 // collector fills gaps with int[], most of these without a site are no objects of the program. more: types without a
 // site and samples that differ are printed, too, to the standard error.
 func bornTable(recordings []string, more bool) {
-	fmt.Println("| recording | collections | new objects | told | told or sampled | new bytes | told | told or sampled | " +
-		"int[] without (fillers, most of them) | without these: objects, bytes | samples compared | a caller was told | " +
-		"another site |")
+	fmt.Println("| recording | collections | new objects | told | told or sampled | new bytes | told | " +
+		"told or sampled | int[] without (fillers, most of them) | without these: objects, bytes | " +
+		"samples compared | a caller was told | another site |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, path := range recordings {
 		b, r, err := bornOf(path)
@@ -54,11 +54,15 @@ func bornTable(recordings []string, more bool) {
 		}
 		known := count{b.told.objects + b.sampled.objects, b.told.bytes + b.sampled.bytes}
 		compared := b.same + b.caller + b.wrong
-		fmt.Printf("| %s | %d | %d | %s | %s | %d | %s | %s | %d, %d bytes | %s, %s | %d | %d | %d |\n", filepath.Base(path),
-			b.collections, b.all.objects, share(b.told.objects, b.all.objects), share(known.objects, b.all.objects),
-			b.all.bytes, share(b.told.bytes, b.all.bytes), share(known.bytes, b.all.bytes), b.ints.objects, b.ints.bytes,
-			share(known.objects, known.objects+b.others.objects), share(known.bytes, known.bytes+b.others.bytes), compared,
-			b.caller, b.wrong)
+		fmt.Printf("| %s | %d | %d | %s | %s |", filepath.Base(path), b.collections, b.all.objects,
+			share(b.told.objects, b.all.objects), share(known.objects, b.all.objects))
+		fmt.Printf(" %d | %s | %s | %d, %d bytes |", b.all.bytes, share(b.told.bytes, b.all.bytes),
+			share(known.bytes, b.all.bytes), b.ints.objects, b.ints.bytes)
+		fmt.Printf(" %s, %s | %d | %d | %d |\n", share(known.objects, known.objects+b.others.objects),
+			share(known.bytes, known.bytes+b.others.bytes), compared, b.caller, b.wrong)
+		if r.Symbols.SitesCut != nil {
+			fmt.Fprintf(os.Stderr, "  stacks of samples were cut: the probe's table of frames was full\n")
+		}
 		if more {
 			b.details(r)
 		}
@@ -75,7 +79,9 @@ func (b *born) details(r *heap.Replay) {
 		fmt.Fprintf(os.Stderr, "  %9d objects, %11d bytes without: %s\n", m.objects, m.bytes,
 			r.Symbols.Types[uint64(t)].Name)
 	}
-	texts := slices.SortedFunc(maps.Keys(b.differ), func(x, y string) int { return cmp.Compare(b.differ[y], b.differ[x]) })
+	texts := slices.SortedFunc(maps.Keys(b.differ), func(x, y string) int {
+		return cmp.Compare(b.differ[y], b.differ[x])
+	})
 	for _, x := range texts[:min(most, len(texts))] {
 		fmt.Fprintf(os.Stderr, "  %d times %s\n", b.differ[x], x)
 	}
@@ -135,8 +141,8 @@ func (b *born) follow(r *heap.Replay, c *heap.Collection) {
 	})
 }
 
-// compare holds a sample's stack against what the bytecode told. A caller is told where no bytecode allocates: at a call
-// of a native method, of one that compiled code replaces, or of the code behind a deserialized object.
+// compare holds a sample's stack against what the bytecode told. A caller is told where no bytecode allocates: at a
+// call of a native method, of one that compiled code replaces, or of the code behind a deserialized object.
 func (b *born) compare(r *heap.Replay, s *heap.Sample, told uint64) {
 	want := r.Symbols.Frames[told]
 	for at, depth := s.Frame, 0; at != 0 && depth < 1000; depth++ {
@@ -152,7 +158,8 @@ func (b *born) compare(r *heap.Replay, s *heap.Sample, told uint64) {
 		at = f.Parent
 	}
 	b.wrong++
-	b.differ[fmt.Sprintf("%s: told %s, sampled %s", r.Symbols.Types[s.Type].Name, stack(r, told), stack(r, s.Frame))]++
+	b.differ[fmt.Sprintf("%s: told %s, sampled %s", r.Symbols.Types[s.Type].Name, stack(r, told),
+		stack(r, s.Frame))]++
 }
 
 // stack names the innermost frames.

@@ -8,9 +8,9 @@ import (
 	"github.com/heapcam/heapcam/internal/tiers"
 )
 
-// TestExactSitesLarge: arrays outside of the threads' buffers have the site of the bytecode or call that made them, also
-// in regions of their own (G1), and none where two sites make arrays of one type and length. Objects that are read from
-// a stream have one, too. Each object that was also sampled has a stack that says the same.
+// TestExactSitesLarge: arrays outside of the threads' buffers have the site of the bytecode or call that made them,
+// also in regions of their own (G1), and none where two sites make arrays of one type and length. Objects that are read
+// from a stream have one, too. Each object that was also sampled has a stack that says the same.
 func TestExactSitesLarge(t *testing.T) {
 	tiers.Gate(t, "exact sites of large arrays and of deserialized objects")
 	t.Parallel()
@@ -22,8 +22,8 @@ func TestExactSitesLarge(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%d", c.gc, c.major), func(t *testing.T) {
 			t.Parallel()
 			p := program{major: c.major, gc: c.gc, heap: "128m", main: "Large", args: []string{"1500"},
-				opts: []string{"-Xverify:all"}, limit: "64MiB", flags: []string{"--sites", "exact", "--sampling", "32KiB",
-					"--sampling-max-overhead", "0%", "--overhead-cpu", "0"}}
+				opts: []string{"-Xverify:all"}, limit: "64MiB", flags: []string{"--sites", "exact", "--sampling",
+					"32KiB", "--sampling-max-overhead", "0%", "--overhead-cpu", "0"}}
 			r := p.start(t)
 			r.finish(t)
 			if out := r.stdout.String(); strings.TrimSpace(out) != "done" {

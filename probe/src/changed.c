@@ -112,8 +112,8 @@ static uint64_t key_of_class(JNIEnv *jni, jclass k) {
 // that JNI has room for, as many as HotSpot takes.
 enum { BATCH = 512, MOST_REFERENCES = 4096, KEPT_OF_CLASS = 12 << 10 };
 
-// What is not linked yet has no methods that run. To link it may call the application's class loaders, and may fail, but
-// not where the JVM itself loads: some of these classes have come with the JDK's archive.
+// What is not linked yet has no methods that run. To link it may call the application's class loaders, and may fail.
+// Classes that the JVM itself loads are linked by this: many have come with the JDK's archive.
 static bool is_linked(JNIEnv *jni, jclass k) {
     jint status = 0;
     jobject loader = NULL;

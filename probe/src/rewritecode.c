@@ -110,7 +110,6 @@ static bool put_switch(struct out *o, const struct code *c, size_t i, size_t len
     return true;
 }
 
-// The call behind the allocation at i.
 // The site's id; 0: it has none, and nothing is done there.
 static uint32_t site_id(struct code *c, size_t i, const struct made *made) {
     const uint32_t id = c->f->w->site(c->f->w->arg, c->method, c->pos[i] + (uint32_t)before_bytes(made), made);
@@ -122,6 +121,7 @@ static void put_before(struct out *o, const struct made *made, uint32_t id) {
     if (before_bytes(made)) w1(o, !id ? NOP : made->length == LENGTH_ON_TOP ? DUP_X1 : DUP);
 }
 
+// The call behind the allocation.
 static void put_call(struct out *o, struct code *c, const struct made *made, uint32_t id) {
     if (!id) {
         put(o, "\0\0\0\0\0\0\0\0\0\0", behind_bytes(made));

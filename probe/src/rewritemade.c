@@ -46,7 +46,7 @@ static bool called(const struct file *f, uint8_t op, uint32_t index, struct made
         const bool arrays = is(f->this, "java/util/Arrays"); // its callers say how long what it makes is
         if (is(class, "java/lang/reflect/Array"))
             return is(name, "newInstance") && some(m, MADE_ARRAY) &&
-                   has_length(m, is(d, "(Ljava/lang/Class;I)Ljava/lang/Object;") && !arrays ? LENGTH_ON_TOP : LENGTH_NONE);
+                   (arrays || !is(d, "(Ljava/lang/Class;I)Ljava/lang/Object;") || has_length(m, LENGTH_ON_TOP));
         const uint8_t *returned = memchr(d.p, ')', d.n);
         return is(class, "java/util/Arrays") && begins(name, "copyOf") && returned &&
                array(m, returned + 1, (size_t)(d.p + d.n - returned) - 1) &&

@@ -54,8 +54,8 @@ static uint64_t affordable(uint64_t n) {
 // used: bytes of the heap that are in use now. A ring that cannot grow is made for the largest heap.
 static uint64_t first_capacity(uint64_t used) {
     uint64_t n = capacity_for(OS_RING_GROWS && !opt.spool[0] ? used : vm.max_heap, 0);
-    uint64_t eden =
-        vm.max_heap / 8 < 16 << 20 ? vm.max_heap / 8 : 16 << 20; // at depth full each epoch lists a whole eden
+    // At depth full each epoch lists a whole eden, and the one before may not be read yet.
+    const uint64_t most = 32 << 20, eden = vm.max_heap / 8 < most ? vm.max_heap / 8 : most;
     while (opt.depth == HC_DEPTH_FULL && n < eden) n *= 2;
     return affordable(n);
 }
