@@ -425,7 +425,9 @@ static void finish(int pause, int forced) {
     bool fault = record_guarded(&f);
     note_outcome(&f, fault);
     note_cost(&f);
-    shadow_next(fault || f.flags & HC_PF_MISSED || kind_evacuates(f.kind) || f.kind == HC_PAUSE_FULL);
+    const bool sound = !fault && !(f.flags & (HC_PF_MISSED | HC_PF_FAULT));
+    const bool emptied = fault || f.flags & HC_PF_MISSED || kind_evacuates(f.kind) || f.kind == HC_PAUSE_FULL;
+    shadow_next(emptied, sound);
     depth_set_next(f.cut, f.cut_to);
     if (!gave_up && !guarded(finish_publish, NULL)) ring_broken();
 }
@@ -436,7 +438,7 @@ static void skip_pause(void *unused) {
 }
 
 static void finish_unrecorded(bool waits) {
-    shadow_next(true);
+    shadow_next(true, false);
     stacks_methods_freed();
     have_last = graves_known = false;
     need_sync = HC_SYNC_LOST;

@@ -31,6 +31,11 @@ static uint32_t before;
 static PER_RECORDING uint32_t *kept;
 enum { KEPT_HALF = 1u << 31, SITE_MASK = (1u << SHADOW_PHASE) - 1 };
 static PER_RECORDING uint8_t *keeps; // by region or space: some may stand there
+// Of Serial and Parallel, by space: the range in which some may stand, in bytes from the heap's begin.
+static PER_RECORDING struct held {
+    uint64_t lo, hi;
+} held[SPACES];
+enum { MOST_CLEARED = 64 << 20 }; // of kept, in a pause: some 10 ms
 static PER_RECORDING bool repeat; // who begins to read at the newest sync point does not know all sites
 static PER_RECORDING bool told;   // the sync point of this pause has them all
 // Where an epoch had no more room for these.
@@ -162,10 +167,20 @@ static void forget_reused(const struct heapmap *start) {
     }
 }
 
+// Most entries hold nothing: those of large objects, and of what has no site.
+static bool keeps_none(uint64_t i) {
+    uint64_t w[4];
+    memcpy(w, &kept[i], sizeof w);
+    return !(w[0] | w[1] | w[2] | w[3]);
+}
+
 // The next object from a on that has a site; hi: none.
 static uint64_t next_kept(uint64_t a, uint64_t hi) {
-    const uint64_t base = (uint64_t)vm.heap_base;
-    for (uint64_t i = (a - base) >> shift; base + (i << shift) < hi; i++) {
+    enum { STEP = 8 };
+    const uint64_t base = (uint64_t)vm.heap_base, end = a < hi ? ((hi - 1 - base) >> shift) + 1 : 0;
+    for (uint64_t i = (a - base) >> shift; i < end; i++) {
+        while (i % STEP == 0 && i + STEP <= end && keeps_none(i)) i += STEP;
+        if (i >= end) break;
         const uint64_t at = base + (i << shift) + (kept[i] & KEPT_HALF ? 8 : 0);
         if (kept[i] && at >= a && at < hi) return at;
     }
@@ -367,8 +382,38 @@ static void put_eden(struct sited *s, const struct heapmaps *m, bool found) {
     walked = true;
 }
 
+static void note_held(const struct heapmap *m) {
+    for (uint32_t i = 0; !vm_has_regions() && i < SPACES; i++) {
+        struct held *h = &held[i];
+        const uint64_t base = (uint64_t)vm.heap_base, lo = m->area[i].bottom - base, hi = m->area[i].top - base;
+        if (!holds_kept(m, i) || hi > vm.heap_bytes || lo > hi) continue;
+        *h = h->hi ? (struct held){h->lo < lo ? h->lo : lo, h->hi > hi ? h->hi : hi} : (struct held){lo, hi};
+    }
+}
+
+static struct held held_in(uint32_t i) {
+    if (!vm_has_regions()) return held[i];
+    return keeps[i] ? (struct held){i * vm.region_bytes, (i + 1) * vm.region_bytes} : (struct held){0, 0};
+}
+
+static uint64_t entries(struct held h) { return h.hi > h.lo ? ((h.hi - h.lo) >> shift) + 1 : 0; }
+
+// What a full collection moved without a walk. Zeros for what was in use: to give its pages back and have new ones
+// would take ten times as long.
+static void clear_kept(void) {
+    const uint32_t n = vm_has_regions() ? (uint32_t)(vm.heap_bytes / vm.region_bytes) : SPACES;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < n; i++) bytes += entries(held_in(i)) * sizeof *kept;
+    if (bytes > MOST_CLEARED) os_give_back(kept, table_bytes);
+    for (uint32_t i = 0; i < n && bytes <= MOST_CLEARED; i++)
+        memset(&kept[held_in(i).lo >> shift], 0, entries(held_in(i)) * sizeof *kept);
+    memset(keeps, 0, n);
+    memset(held, 0, sizeof held);
+}
+
 static void move_kept(const struct heapmaps *m) {
     forget_reused(&m->start);
+    note_held(&m->finish);
     for (uint32_t i = 0; i < (vm_has_regions() ? regions_in_both(m) : SPACES); i++) {
         const struct area *from = &m->start.area[i];
         if (vm_has_regions() ? !evacuated(m, i, true) : i != FROM) continue;
@@ -414,13 +459,17 @@ bool shadow_committed(bool committed, bool sync) {
     return all;
 }
 
-void shadow_next(bool eden_emptied) {
+void shadow_next(bool eden_emptied, bool sound) {
     const bool was = walked;
     walked = told = false;
     if (nfinds > SOME_FINDS) os_give_back(finds, MOST_FINDS * sizeof *finds);
     nfinds = 0;
     if (!shadow_is_on() || !(was || eden_emptied)) return;
-    if (!was) os_give_back(table, table_bytes), os_give_back(kept, table_bytes), lost = true;
+    if (!was && sound)
+        clear_kept();
+    else if (!was)
+        os_give_back(table, table_bytes), os_give_back(kept, table_bytes);
+    lost |= !was;
     number = number % 255 + 1;
     // Entries of the phases before are void, until their numbers come again.
     if (number == 1) memset(outside, 0, SHADOW_OUTSIDE * sizeof *outside), os_give_back(table, table_bytes);

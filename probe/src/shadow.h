@@ -57,7 +57,8 @@ void shadow_untold(void); // what shadow_put_listed wrote is dropped
 // The pause was written, or not; sync: with a sync point or a part of one. Returns whether that tells all sites; else
 // the next epoch does.
 bool shadow_committed(bool committed, bool sync);
-void shadow_next(bool eden_emptied); // at the end of each pause. VM thread
+// At the end of each pause; sound: no fault came amid a walk, and none was missed. VM thread
+void shadow_next(bool eden_emptied, bool sound);
 uint64_t shadow_marked(void);        // objects that survived with a site; any thread
 uint64_t shadow_mistyped(void);      // of those: sites of another type, which were left out
 
