@@ -18,25 +18,31 @@ import (
 	"strings"
 )
 
-// program is one of bench/workloads, with as much work and heap as rotates a ring; exact: that of recordings with exact
-// sites.
-type program struct{ name, n, heap, exact string }
+// program is one of bench/workloads, with as much work and heap as rotates a ring, and the ring of samples, of those of
+// all objects, and of exact sites: so small that it rotates, and so large that nine collections follow in a file.
+type program struct{ name, n, heap, samples, all, exact string }
 
-var programs = []program{{"xml-validation", "150", "64m", "4MiB"}, {"derby", "120", "96m", "12MiB"},
-	{"serial", "600", "96m", "24MiB"}, {"sunflow", "4", "64m", "24MiB"}}
+var programs = []program{{"xml-validation", "150", "64m", "1MiB", "6MiB", "4MiB"},
+	{"derby", "120", "96m", "1MiB", "20MiB", "12MiB"}, {"serial", "600", "96m", "2MiB", "6MiB", "24MiB"},
+	{"sunflow", "4", "64m", "1MiB", "6MiB", "24MiB"}}
 
-// mode is how sites are found, and a ring that is small enough for what that records; "": as the program says.
+// mode is how sites are found, and which ring of a program that takes.
 type mode struct {
-	name, ring string
-	flags      []string
+	name  string
+	ring  func(p program) string
+	flags []string
 }
 
+func samples(p program) string { return p.samples }
+func all(p program) string     { return p.all }
+func exact(p program) string   { return p.exact }
+
 var modes = []mode{
-	{"samples, the default", "1MiB", nil},
-	{"--proven-sites=false", "1MiB", []string{"--proven-sites=false"}},
-	{"--sampling 0", "6MiB", []string{"--sampling", "0"}},
-	{"--sites exact", "", []string{"--sites", "exact"}},
-	{"--sites hash", "", []string{"--sites", "hash"}},
+	{"samples, the default", samples, nil},
+	{"--proven-sites=false", samples, []string{"--proven-sites=false"}},
+	{"--sampling 0", all, []string{"--sampling", "0"}},
+	{"--sites exact", exact, []string{"--sites", "exact"}},
+	{"--sites hash", exact, []string{"--sites", "hash"}},
 }
 
 // after is how many collections follow in the paper's figure.
@@ -100,11 +106,7 @@ func one(dir string, p program, m mode) error {
 }
 
 func record(dir string, p program, m mode) error {
-	ring := m.ring
-	if ring == "" {
-		ring = p.exact
-	}
-	args := append([]string{"run", "--out", dir, "--max-trace-size", ring, "--overhead-cpu", "0"}, m.flags...)
+	args := append([]string{"run", "--out", dir, "--max-trace-size", m.ring(p), "--overhead-cpu", "0"}, m.flags...)
 	c := exec.Command("bin/heapcam", append(args, "--", "bench/workloads/"+p.name+"/run.sh")...)
 	c.Env = append(os.Environ(), "N="+p.n, "JAVA_OPTS=-XX:+UseParallelGC -Xms"+p.heap+" -Xmx"+p.heap)
 	var talk bytes.Buffer
