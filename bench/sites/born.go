@@ -33,18 +33,18 @@ type born struct {
 	collections                      int
 	all, told, sampled, ints, others count // ints, others: int[], and other types, without a site
 	missing                          map[uint32]*count
-	same, caller, wrong              uint64 // samples whose site the bytecode told, too
+	same, caller, wrong              uint64 // samples whose site the bytecode noted, too
 	differ                           map[string]int
 }
 
 // bornTable prints of how many new objects the site is known, in the second half of the collections (the first half is
-// warm-up), and how many samples end at the bytecode that was told, are below it, or have another stack. Where the
+// warm-up), and how many samples end at the bytecode that noted it, are below it, or have another stack. Where the
 // collector fills gaps with int[], most of these without a site are no objects of the program. more: types without a
 // site and samples that differ are printed, too, to the standard error.
 func bornTable(recordings []string, more bool) {
 	fmt.Println("| recording | collections | new objects | told | told or sampled | new bytes | told | " +
 		"told or sampled | int[] without (fillers, most of them) | without these: objects, bytes | " +
-		"samples compared | a caller was told | another site |")
+		"samples compared | a caller was noted | another site |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, path := range recordings {
 		b, r, err := bornOf(path)
@@ -141,7 +141,7 @@ func (b *born) follow(r *heap.Replay, c *heap.Collection) {
 	})
 }
 
-// compare holds a sample's stack against what the bytecode told. A caller is told where no bytecode allocates: at a
+// compare holds a sample's stack against what the bytecode noted. A caller is noted where no bytecode allocates: at a
 // call of a native method, of one that compiled code replaces, or of the code behind a deserialized object.
 func (b *born) compare(r *heap.Replay, s *heap.Sample, told uint64) {
 	want := r.Symbols.Frames[told]
