@@ -48,7 +48,7 @@ func (r *Replay) Snapshot(c *Collection, before *Snapshot) *Snapshot {
 	s.cursor.blocks, s.cursor.model, s.cursor.pending = blockReader{}, nil, nil
 	s.cursor.Samples = &Samples{Taken: r.Taken}
 	s.cursor.Findings = Findings{Uncompacted: r.Uncompacted}
-	s.cursor.OnListing, s.cursor.OnSummary = nil, nil
+	s.cursor.OnListing, s.cursor.OnSummary, s.cursor.OnTold = nil, nil, nil
 	return s
 }
 
