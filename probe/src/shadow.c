@@ -382,11 +382,12 @@ static void put_eden(struct sited *s, const struct heapmaps *m, bool found) {
     walked = true;
 }
 
+// Both survivor spaces: a promotion that failed leaves objects in each.
 static void note_held(const struct heapmap *m) {
     for (uint32_t i = 0; !vm_has_regions() && i < SPACES; i++) {
         struct held *h = &held[i];
         const uint64_t base = (uint64_t)vm.heap_base, lo = m->area[i].bottom - base, hi = m->area[i].top - base;
-        if (!holds_kept(m, i) || hi > vm.heap_bytes || lo > hi) continue;
+        if (i == EDEN || !used(&m->area[i]) || hi > vm.heap_bytes || lo > hi) continue;
         *h = h->hi ? (struct held){h->lo < lo ? h->lo : lo, h->hi > hi ? h->hi : hi} : (struct held){lo, hi};
     }
 }
