@@ -83,7 +83,7 @@ func write(dir string, collections, listings, objects int) error {
 			b = trace.AppendBlock(b, x)
 		}
 		info := ringstore.FrameInfo{Source: gc, FirstGC: gc, LastGC: gc, T0: at(gc), T1: at(gc),
-			Flags: flags | ringstore.FlagMarked}
+			Flags: flags | ringstore.FlagMarked | ringstore.FlagApart}
 		if gc == 1 {
 			return store.Rotate(b, info)
 		}

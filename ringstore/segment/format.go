@@ -241,13 +241,27 @@ func (f Frame) payload(name string, stored []byte, dec *zstd.Decoder, scratch *[
 	return out, nil
 }
 
-// payloadWithoutTokens gives what was stored for f, as columns or plainly, without its tokens; nil if that fails. It
-// keeps nothing of stored. dec must be for this alone: it may stop inside the frame.
-func (f Frame) payloadWithoutTokens(stored []byte, dec *zstd.Decoder) []byte {
-	if f.Codec == codecNone {
+// payloadWithoutTokens gives what was stored for f without its tokens; nil if that fails. It keeps nothing of stored.
+// scratch is memory that it uses again. dec must be for this alone: it may stop inside the frame.
+func (f Frame) payloadWithoutTokens(stored []byte, dec *zstd.Decoder, scratch *[]byte) []byte {
+	switch f.Codec {
+	case codecNone:
 		return columns.WithoutTokens(nil, stored)
-	}
-	if f.Codec != codecColumns {
+	case codecS2:
+		n, err := s2.DecodedLen(stored)
+		if err != nil || n != int(f.Raw) || !plausible(n, len(stored)) {
+			return nil
+		}
+		out, err := s2.Decode((*scratch)[:cap(*scratch)], stored)
+		if err != nil {
+			return nil
+		}
+		if *scratch = out[:0]; cap(out) > KeepBuffer {
+			*scratch = nil
+		}
+		return columns.WithoutTokens(nil, out)
+	case codecColumns:
+	default:
 		return nil
 	}
 	if dec.Reset(bytes.NewReader(stored)) != nil {

@@ -168,7 +168,7 @@ func (f *File) frames(heads iter.Seq2[Frame, error], want func(Frame) bool, need
 							d.Payload = nil // the same error as for who needs it
 						}
 					case needs.spare(fr) && Checksum(stored) == fr.crc:
-						d.Payload = fr.payloadWithoutTokens(stored, part)
+						d.Payload = fr.payloadWithoutTokens(stored, part, &scratch)
 					}
 					if d.Payload == nil {
 						d.Payload, err = fr.payload(f.Name, stored, dec, &scratch)

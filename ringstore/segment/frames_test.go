@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -106,4 +107,56 @@ func seqs(blocks iter.Seq2[trace.Block, error]) string {
 		}
 	}
 	return strings.Join(out, " ")
+}
+
+// TestWithoutTokensMemory: who needs no tokens does not get new memory for those of each frame, however it is stored.
+func TestWithoutTokensMemory(t *testing.T) {
+	const objects, frames = 500_000, 20
+	types := trace.NewTypeTable(8)
+	if err := types.Define(trace.Type{ID: 1, Size: 16, Name: "T"}); err != nil {
+		t.Fatal(err)
+	}
+	walk := trace.NewWalkEncoder(types)
+	walk.Begin(1<<10, 1<<24)
+	for range objects {
+		walk.Dead(1, 0)
+	}
+	walk.End()
+	if walk.Err() != nil {
+		t.Fatal(walk.Err())
+	}
+	epoch := trace.EncodeEpoch(&trace.Epoch{Pause: trace.Pause{GC: 1, Kind: trace.PauseYoung, Depth: trace.DepthFull},
+		Allocs: [][]byte{walk.Bytes()}})
+	for ease, codec := range []uint8{0: codecColumns, 2: codecS2} {
+		if codec == codecNone {
+			continue
+		}
+		p, err := NewPacker(Full, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Ease(ease)
+		b := Header{Number: 1, Session: strings.Repeat("0", 32)}.Encode()
+		for i := range uint64(frames) {
+			at := len(b)
+			b = p.Frame(b, trace.AppendBlock(nil, epoch), FrameInfo{Source: i + 1, Flags: FlagMarked | FlagApart})
+			if fr, err := decodeFrame("x", int64(at), b[at:]); err != nil || fr.Codec != codec {
+				t.Fatalf("codec %d, want %d (%v)", fr.Codec, codec, err)
+			}
+		}
+		f := file(t, b)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		n := 0
+		for x, err := range f.BlocksWithoutTokens() {
+			if err != nil || len(x.Payload) > 1000 {
+				t.Fatalf("codec %d: %d bytes, %v", codec, len(x.Payload), err)
+			}
+			n++
+		}
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; n != frames || took > uint64(frames*len(epoch.Payload)/2) {
+			t.Errorf("codec %d: %d frames took %d bytes of memory", codec, n, took)
+		}
+	}
 }
