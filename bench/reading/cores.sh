@@ -1,6 +1,6 @@
 #!/bin/bash
-# cores.sh RECORDING [ROUNDS]: seconds and CPU seconds that verbs which unpack and replay all take on one core and on two, in turns,
-# without a cache.
+# cores.sh RECORDING [ROUNDS]: seconds and CPU seconds that verbs take to read a recording on one core and on two, in
+# turns, without a cache. VERBS: which (coverage and verify).
 set -eu
 rec=$1; rounds=${2:-5}
 here=$(cd "$(dirname "$0")/../.." && pwd); tmp=$(mktemp -d); trap 'rm -rf "$tmp"' EXIT

@@ -127,10 +127,7 @@ func TestWithoutTokensMemory(t *testing.T) {
 	}
 	epoch := trace.EncodeEpoch(&trace.Epoch{Pause: trace.Pause{GC: 1, Kind: trace.PauseYoung, Depth: trace.DepthFull},
 		Allocs: [][]byte{walk.Bytes()}})
-	for ease, codec := range []uint8{0: codecColumns, 2: codecS2} {
-		if codec == codecNone {
-			continue
-		}
+	for codec, ease := range map[uint8]int{codecColumns: 0, codecS2: 2} {
 		p, err := NewPacker(Full, 1, 1)
 		if err != nil {
 			t.Fatal(err)
